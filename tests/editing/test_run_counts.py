@@ -39,6 +39,13 @@ def test_lines(name: str, tmp_path: Path) -> None:
     assert runs_once(code, code.main, call) is once
 
 
+def test_a_script_beside_the_one_that_was_started(tmp_path: Path) -> None:
+    guarded = "def main():\n    here()\n\nif __name__ == '__main__':\n    main()\n"
+    code = program(tmp_path, {"train.py": "import torch\n", "prepare.py": guarded})
+    call = next(each for each in code.file("prepare.py").every(ast.Call) if get_last_name(each) == "here")
+    assert runs_once(code, code.file("prepare.py"), call)
+
+
 def test_a_function_of_another_file_is_there_for_others_too(tmp_path: Path) -> None:
     code = program(tmp_path, {"train.py": "from tool import f\nf()\n", "tool.py": "def f():\n    here()\n"})
     (call,) = code.file("tool.py").every(ast.Call)

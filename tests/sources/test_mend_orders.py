@@ -502,6 +502,11 @@ ONLY_SETS = {
         "def unique(xs):\n    return set(xs)\nfor n in unique(xs):\n    n.x = 1\nrest = unique(xs) - {xs[0]}"
     ),
     "given to a library": "import tool\ns = set(xs)\nfor n in s:\n    n.x = 1\ntool.use(s)",
+    "in a tuple that may be compared": ("s = set(xs)\nfor n in s:\n    n.x = 1\nassert (s, 1) == ({*xs}, 1)"),
+    "of a property": (
+        "class Net:\n    @property\n    def parts(self):\n        return set(xs)\n"
+        "for n in Net().parts:\n    n.x = 1\nrest = Net().parts - {xs[0]}"
+    ),
     "grown in place": "s = set(xs)\ns |= {Node()}\nfor n in s:\n    n.x = 1",
     "compared": "s = set(xs)\nfor n in s:\n    n.x = 1\nassert s == {*xs}",
     "annotated": "s: set[Node] = set(xs)\nfor n in s:\n    n.x = 1",

@@ -566,6 +566,25 @@ def test_a_seed_that_is_drawn_where_none_was_given(tmp_path: Path) -> None:
     assert "drawn at train.py:9: seed python-random" in program.refused("torch-cpu", *rows)
 
 
+def test_a_setting_of_a_module_that_the_command_line_gives_stays_in_force(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import argparse
+        import config
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--seed", type=int)
+        config.seed = parser.parse_args().seed
+        torch.manual_seed(config.seed)
+        """,
+        {"config.py": "seed = 0\n"},
+    )
+    given = differing("seed", "torch.manual_seed", program.at("manual_seed"))
+    assert "command line" in program.refused("torch-cpu", given)
+
+
 REFUSED_PARAMETERS = {
     "that is used for more": """
         import time, torch

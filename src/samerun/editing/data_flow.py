@@ -166,8 +166,10 @@ def _find_of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Plac
         if other is not file and _is_module(other, module)
         for value in index(other).names[other.tree, node.attr]
     ]
-    if of_module:
-        return of_module
+    if of_module:  # another file may give it another value: config.seed = args.seed
+        return of_module + [
+            (other, value) for other in code.files for value in index(other).attributes[node.attr]
+        ]
     owner = (
         file.owner(node) if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else None
     )

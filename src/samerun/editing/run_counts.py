@@ -7,6 +7,7 @@ import contextlib
 
 from samerun.editing.edit import NoEdit
 from samerun.editing.index import index
+from samerun.editing.names import is_main_guard
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 
@@ -18,8 +19,8 @@ _DEEPEST = 6  # functions that call each other
 def runs_once(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> bool:
     """Whether a line runs once in each run of the program, with any arguments, and in no other program.
 
-    It is in no loop, and its functions are those of the script that was started, called at one place each,
-    which runs once too. Functions of another file are there for others.
+    It is in no loop, and its functions are those of a script, called at one place each, which runs once too.
+    Functions of a file that is no script are there for others.
     """
     inner = node
     for outer in file.around(node):
@@ -29,11 +30,14 @@ def runs_once(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> b
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and before in outer.body:
             made = file.owner(outer) if outer.name == "__init__" else None
             name = outer.name if made is None else made.name
-            return depth > 0 and _is_main(code, file) and _is_called_once(name, code, depth, made)
+            return depth > 0 and _is_script(code, file) and _is_called_once(name, code, depth, made)
     return True
 
 
-def _is_main(code: Code, file: File) -> bool:
+def _is_script(code: Code, file: File) -> bool:
+    """Whether a file was started, or has a main guard: a step that prepares the data is one, too."""
+    if any(map(is_main_guard, file.tree.body)):
+        return True
     with contextlib.suppress(NoEdit):
         return code.main is file
     return True  # a program that starts another one: any of its files may be that

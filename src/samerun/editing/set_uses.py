@@ -59,19 +59,24 @@ def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place]
         return None if None in named else [item for found in named if found for item in found]
     if isinstance(use, ast.Return):
         function = file.function(use)
-        if function is None or is_set_type(function.returns):
+        if function is None or is_set_type(function.returns) or function.decorator_list:
             return None
-        return [(other, call) for other in code.files for call in index(other).calls[function.name]]
+        calls = [(other, call) for other in code.files for call in index(other).calls[function.name]]
+        return calls or None  # who calls it is not seen
     if isinstance(use, ast.Call) and made in use.args:
         if file.called(use) in _TAKE_ANY_ORDERED or get_last_name(use) in _TAKE_ITERABLES:
             return []
         return _find_taken(code, file, use, use.args.index(made))
     if isinstance(use, ast.keyword) and isinstance(call := file.parent(use), ast.Call):
         return _find_taken(code, file, call, use.arg)
+    if isinstance(use, (ast.Tuple, ast.List)):
+        loop = file.parent(use)
+        if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is use:
+            return find_named_uses(code, file, loop.target)
+        return None
     if isinstance(use, ast.arguments) and isinstance(taker := file.parent(use), ast.FunctionDef):
         return _list_uses_of(file, taker, _find_default(use, made))
     goes_through = isinstance(use, (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred))
-    goes_through |= isinstance(use, (ast.Tuple, ast.List))  # something does, as far as one can tell
     asks = isinstance(use, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr))
     looks = (
         isinstance(use, ast.Compare)

@@ -320,19 +320,36 @@ def test_buffers_are_compared_where_one_run_kept_no_single_digests(traces: Trace
     assert bool((one == other).all()) is same
 
 
-@pytest.mark.parametrize(("saves", "kept"), [(["last"], ["last"]), (["other"], ["first", "last"])])
-def test_a_save_beside_the_training_that_came_late(traces: Traces, saves: list[str], kept: list[str]) -> None:
+LATE, SECOND, LAST = (1, "late"), (3, "second"), (4, "last")
+
+
+@pytest.mark.parametrize(
+    ("saved", "again", "kept"),
+    [
+        ([LATE, SECOND, LAST], ["second", "last"], ["second", "last"]),
+        ([LATE, SECOND, LAST], ["late", "second", "last"], ["late", "second", "last"]),
+        ([LATE, SECOND, LAST], ["last"], ["second", "last"]),  # the second one is missing
+        ([LATE, SECOND, LAST], [], ["second", "last"]),
+        ([LATE], [], []),
+        ([LAST], [], ["last"]),
+        ([LAST], ["other"], ["last"]),
+    ],
+)
+def test_a_save_beside_the_training_that_came_late(
+    traces: Traces, saved: list[tuple[int, str]], again: list[str], kept: list[str]
+) -> None:
     """A thread may still write the checkpoint from which the other run goes on; later ones count."""
 
     def save(step: int, content: str) -> Record:
         return row(step, "evaluation", "saved", "ck.pt", content, flags=BESIDE)
 
-    def step(number: int) -> list[Record]:
-        return [*batch(number, "b"), *use(number, "b"), update(number, "w")]
+    def step(number: int, saves: list[tuple[int, str]]) -> list[Record]:
+        here = [save(*each) for each in saves if each[0] == number]
+        return [*batch(number, "b"), *use(number, "b"), update(number, "w"), *here]
 
-    whole = traces(*step(0), *step(1), save(1, "first"), *step(2), save(2, "last"))
-    resumed = traces(*step(0), *step(1), *[save(1, content) for content in saves])
+    whole = traces(*(each for number in range(5) for each in step(number, saved)))
+    resumed = traces(*(each for number in range(4) for each in step(number, [(3, name) for name in again])))
     both = align_continued(whole, resumed, 1)
     assert both is not None
-    saved = both.whole.rows(both.whole.is_one_of("what", {"saved"}))
-    assert [each.digest for each in saved] == [digest_bytes(content.encode()) for content in kept]
+    found = both.whole.rows(both.whole.is_one_of("what", {"saved"}))
+    assert [each.digest for each in found] == [digest_bytes(name.encode()) for name in kept]

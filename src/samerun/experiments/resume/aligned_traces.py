@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,18 +48,24 @@ def align_continued(whole: Trace, resumed: Trace, step: int) -> AlignedTraces | 
     one, other = _drop_lone_buffers(
         _cut_from(whole, start, a.use, step, moved=0), _cut_from(resumed, b.start, b.use, step, moved=step)
     )
-    return AlignedTraces(_drop_late_saves(one, other), other, step, left_out)
+    return AlignedTraces(_drop_late_saves(one, other, step), other, step, left_out)
 
 
-def _drop_late_saves(whole: Trace, resumed: Trace) -> Trace:
+def _drop_late_saves(whole: Trace, resumed: Trace, step: int) -> Trace:
     """`whole` without what a thread beside the training was saving while the steps compared here began.
 
-    The checkpoint gone on from may be written as late as that, and is not written again.
+    The checkpoint gone on from may be written as late as that, and is not written again. A later one, where
+    no save that both have follows, is missing.
     """
     one, other = _find_saves_beside(whole), _find_saves_beside(resumed)
     theirs = {resumed.cell("digest", at) for at in other}
-    late = list(itertools.takewhile(lambda at: whole.cell("digest", at) not in theirs, one))
-    return _drop_rows(whole, late) if len(late) < len(one) or len(one) == 1 > len(other) else whole
+    alone = [at for at in one if whole.cell("digest", at) not in theirs]
+    if not alone or alone[0] != one[0]:
+        return whole
+    first = int(whole.steps[one[0]])
+    late = [at for at in alone if whole.steps[at] == first]
+    is_early = first <= step + 1
+    return _drop_rows(whole, late) if len(alone) < len(one) or is_early else whole
 
 
 def _find_saves_beside(trace: Trace) -> list[int]:

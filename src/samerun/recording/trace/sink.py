@@ -97,6 +97,8 @@ class TraceSink:
 
     def _write_in_turn(self, record: Record | PendingRecord) -> None:
         with self._lock:
+            if self._rests:  # a thread of the task's goes on
+                self.go_on()
             if not self.tensors.waiting:
                 self._write_waiting()
                 self._write(record)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from samerun.editing.data_flow import find_behind, find_given
+from samerun.editing.data_flow import Place, find_behind, find_given
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs import untrusted
@@ -79,10 +79,13 @@ def _get_variable(file: File, node: ast.expr) -> ast.expr | None:
 
 def is_given_from_outside(code: Code, file: File, found: ast.expr) -> bool:
     """Whether a seed is an argument or a variable of the environment, and nothing replaces that."""
-    outside = find_behind(code, (file, found), lambda *at: reads_arguments(*at) or reads_environment(*at))
-    return bool(outside) and all(
-        isinstance(value, ast.Constant)
+
+    def comes(place: Place) -> bool:
+        return bool(find_behind(code, place, lambda *at: reads_arguments(*at) or reads_environment(*at)))
+
+    return comes((file, found)) and all(
+        isinstance(value[1], ast.Constant) or comes(value)
         for node in ast.walk(found)
         if isinstance(node, ast.Attribute)
-        for _, value in find_given(code, (file, node))
+        for value in find_given(code, (file, node))
     )
