@@ -60,6 +60,31 @@ def test_what_its_tasks_trained_is_compared_to_the_last_record(trainer, output, 
     assert not trained_alike(first, read(trainer.record("train.py", env={"OTHER": "1"})))
 
 
+def test_one_that_is_killed_while_it_leaves_is_whole(trainer, output):
+    """The pool has said that there is no more work, the worker writes its end, and `terminate()` ends it."""
+    write(trainer, seeds=f"{ALL}; pool.close(); pool.join()")
+    left = trainer.record("train.py")
+    kill = """
+import signal
+from samerun.runs.trace import TraceWriter
+close = TraceWriter.close
+def kill(writer):
+    if mp.parent_process() and sys._getframe(1).f_code.co_name == "close":  # that of the sink
+        os.kill(os.getpid(), signal.SIGKILL)
+    close(writer)
+TraceWriter.close = kill
+"""
+    script = trainer.folder / "train.py"
+    script.write_text(script.read_text().replace("def train", f"{kill}\ndef train"))
+    killed = trainer.record("train.py")
+    for run in (left, killed):
+        assert run.manifest.outcome == "finished", output(run)
+        assert all(trace.complete for trace in run.traces().values())
+        trained = [stem for stem in run.traces() if "Pool" in stem]
+        assert len(list(run.path.glob("*.rests"))) == (len(trained) if run is killed else 0)
+    assert trained_alike(read(left), read(killed))
+
+
 def test_one_that_is_ended_in_the_middle_of_a_task_is_not_whole(trainer, output):
     write(trainer, seeds=FIRST)
     one, other = (trainer.record("train.py", env={"WAITS": "1"}) for _ in range(2))

@@ -97,8 +97,8 @@ class TraceSink:
 
     def _write_in_turn(self, record: Record | PendingRecord) -> None:
         with self._lock:
-            if self._rests:  # a thread of the task's goes on
-                self.go_on()
+            if self._rests and self._cursor.phase != "end":  # a thread of the task's goes on
+                self.go_on()  # at the end the mark stays until that is on disk: a pool may kill it there
             if not self.tensors.waiting:
                 self._write_waiting()
                 self._write(record)
