@@ -278,6 +278,9 @@ PATCH = record(
         ),
         "runs": array("The ids of the runs that verified it.", ID),
         "partial": text("Edits that can be made, where they are not enough; empty otherwise."),
+        "costs": array(
+            "What is paid for the edits, beside equal bits.", text("Such as threads one after another.")
+        ),
     },
 )
 DIAGNOSIS = {

@@ -617,6 +617,34 @@ def test_pools(tmp_path: Path, name: str) -> None:
     assert text.splitlines() == [changes.get(line, line) for line in program.files["train.py"].splitlines()]
 
 
+@pytest.mark.parametrize("pool", ["pool.imap_unordered(work, range(4))", "as_completed(fs)"])
+def test_tasks_that_wait_for_the_loop_over_their_results_stay_beside_each_other(
+    tmp_path: Path, pool: str
+) -> None:
+    start = (
+        "import threading\nfrom concurrent.futures import ThreadPoolExecutor, as_completed\n"
+        "from multiprocessing.pool import ThreadPool\nstop = threading.Event()\nout = []\n"
+        "def work(i):\n    if i == 0:\n        stop.wait(10)\n    out.append(i)\npool = ThreadPool(4)\n"
+        "executor = ThreadPoolExecutor(4)\nfs = [executor.submit(work, i) for i in range(4)]\n"
+    )
+    program = Program(tmp_path, f"{start}for n, item in enumerate({pool}):\n    if n == 2: stop.set()\n")
+    assert "wait for each other" in program.refused("thread-scheduling")
+    assert "give each result its number" in program.refused("worker-arrival")
+
+
+def test_what_fixed_order_costs(tmp_path: Path) -> None:
+    lines = {name: POOLS[name][0] for name in ("imap_unordered", "shared")}
+    start = "from concurrent.futures import ThreadPoolExecutor\nfrom multiprocessing.pool import ThreadPool\n"
+    costs = {}
+    for name, line in lines.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        program = Program(folder, f"{start}def work(i):\n    return i * i\n{line}\n")
+        costs[name] = program.patch("thread-scheduling").costs
+    assert costs["imap_unordered"] == ()
+    assert "one after another: slower" in costs["shared"][0]
+
+
 FRAMES = {
     'a = log.group_by("user").agg(pl.len())': 'a = log.group_by("user", maintain_order=True).agg(pl.len())',
     'a = log.unique("user")': 'a = log.unique("user", maintain_order=True)',

@@ -18,6 +18,7 @@ class Change:
     end: int
     text: str
     imports: tuple[str, ...] = ()  # lines that the file needs for it, such as "import zlib"
+    cost: str = ""  # what the user pays for it
 
 
 @dataclass(frozen=True)

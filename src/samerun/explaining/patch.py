@@ -32,6 +32,7 @@ class Patch:
     runs: tuple[str, ...] = ()  # the runs that verified it
     partial: str = ""  # the edits that can be made, where they are not enough: no edit fixes the others
     sites: Mapping[str, str] = field(default_factory=dict)  # source id → the line of its one edit
+    costs: tuple[str, ...] = ()  # what the user pays for it, beside equal bits
 
     def locate(self, cause: Cause) -> Cause:
         """The cause; where it has no line, at that of the edit which was seen to fix it."""
@@ -60,6 +61,7 @@ class Patch:
             "verified": self.verified,
             "runs": list(self.runs),
             "partial": self.partial,
+            "costs": list(self.costs),
         }
 
 
@@ -100,7 +102,13 @@ def patch(
     diff = "".join(format_unified(first.file(path), text) for path, text in sorted(files.items()))
     have_edits = {source for source, some in edits.items() if some and source not in failed}
     left = {source: why for source, why in cannot.items() if source not in have_edits}
-    return Patch(diff, files, left, sites=_locate_edits(first, edits, have_edits))
+    sites = _locate_edits(first, edits, have_edits)
+    return Patch(diff, files, left, sites=sites, costs=_list_costs(edits, have_edits))
+
+
+def _list_costs(edits: Mapping[str, Sequence[Edit]], sources: Collection[str]) -> tuple[str, ...]:
+    made = [edit for source, some in edits.items() if source in sources for edit in some]
+    return tuple(dict.fromkeys(edit.cost for edit in made if isinstance(edit, Change) and edit.cost))
 
 
 def _locate_edits(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
 _SHARES = "give each rank its share by its number, the same in each run: parts[rank::world_size]"
+_WAITING = f"the tasks may wait for what the loop over their results does: {_NUMBERED}"
 _ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
 
 
@@ -181,6 +182,8 @@ class WorkerArrival(Source):
         edits = threads.keep_arrival_in_order(code) or threads.keep_order_submitted(code)
         if any(row.name in row_order.NAMES for row in difference.a.rows("arrival")):
             edits = [*edits, *threads.keep_rows_in_order(code, site)]
+        if not edits and threads.wait_for_others(code):
+            raise NoEdit(_WAITING)
         if not edits:
             raise NoEdit(self.advice)
         return edits

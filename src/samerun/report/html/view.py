@@ -206,9 +206,9 @@ def _build_patched(patch: Patch | None) -> PatchView | None:
     }[patch.verified]
     if patch.partial:
         tried = "These edits are not enough by themselves, and were not tried."
-    return PatchView(
-        source_code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items()))
-    )
+    said = " ".join([tried, *(f"Its cost: {cost}." for cost in patch.costs)])
+    lines = source_code.diff(patch.diff or patch.partial)
+    return PatchView(lines, said, tuple(sorted(patch.cannot.items())))
 
 
 def _draws(ledger: Sequence[DrawCount]) -> Draws | None:

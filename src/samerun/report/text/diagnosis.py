@@ -164,6 +164,7 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         where = "" if file in (None, "-") else f", written to {file}"
         lines.append(HangingLine(Text("Patch ", style="bold"), style_text(f"({tried}{where})")))
         lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.diff.splitlines()]
+        lines += [_format_labelled("its cost", cost) for cost in patch.costs]
     elif patch.verified is False:
         lines.append(
             HangingLine(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from samerun.editing.data_flow import find_behind, find_functions, find_given
 from samerun.editing.edit import Change, Edit, NoEdit
@@ -17,6 +18,7 @@ from samerun.editing.source_file import File, Function, get_last_name
 from samerun.editing.user_program import Code
 
 _POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
+_GIVE = frozenset({"submit", "map", "imap", "imap_unordered", "apply_async", "starmap"})
 _FRAMES = "polars"
 _GROUPS = frozenset({"group_by"})
 _LOSES_ROWS = _GROUPS | {"unique"}
@@ -40,6 +42,7 @@ _WAITS = frozenset({"wait", "acquire", "recv", "select", "accept"})
 _WAITS_BARE = frozenset({"get", "join"})  # without an argument, as a dict or a text never has them
 _TAKES = frozenset({"pop", "popleft", "popitem", "remove"})
 _LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedExpr)
+_COST = "threads that ran beside each other run one after another: slower, however many cores there are"
 _DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 
 
@@ -62,7 +65,12 @@ def keep_arrival_in_order(code: Code) -> list[Edit]:
 
 
 def keep_order_submitted(code: Code) -> list[Edit]:
-    """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`."""
+    """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`.
+
+    None where a task may wait for what the loop over the results does.
+    """
+    if wait_for_others(code):
+        return []
     edits: list[Edit] = []
     for file in code.files:
         for call in file.every(ast.Call):
@@ -111,35 +119,41 @@ def _give_futures(code: Code, file: File, call: ast.Call, futures: ast.expr) -> 
 
 def run_one_by_one(code: Code) -> list[Edit]:
     """One thread for each pool whose tasks share something; threads that end before the next begins."""
-    edits: list[Edit] = []
+    edits: list[Change] = []
+    wait = wait_for_others(code)
     for file in code.files:
         for call in file.every(ast.Call):
             name = get_last_name(call)
             if name in _POOLS or file.called(call) == "multiprocessing.dummy.Pool":
+                if wait:
+                    continue
                 edits += _set_one_worker(
                     file, call, "max_workers" if name == "ThreadPoolExecutor" else "processes"
                 )
             elif name == "start" and not call.args:
                 edits += _join_thread(code, file, call)
-    return edits
+    return [replace(edit, cost=_COST) for edit in edits]
 
 
 def share(code: Code) -> bool:
     """Whether what is given to pools draws random numbers, or writes where others write."""
+    return any(_shares(file, body) for file, body in _find_tasks(code))
+
+
+def wait_for_others(code: Code) -> bool:
+    """Whether a task of a pool may wait for another one, or for the thread that takes their results."""
+    return any(_waits(code, file, body) for file, body in _find_tasks(code))
+
+
+def _find_tasks(code: Code) -> list[tuple[File, Function | ast.Lambda]]:
+    """What is given to pools, as far as it is known."""
+    found: list[tuple[File, Function | ast.Lambda]] = []
     for file in code.files:
         for call in file.every(ast.Call):
-            if (
-                get_last_name(call)
-                not in ("submit", "map", "imap", "imap_unordered", "apply_async", "starmap")
-                or not call.args
-            ):
-                continue
-            task = call.args[0]
-            bodies: list[ast.AST] = [task] if isinstance(task, ast.Lambda) else []
-            bodies += [item for _, item in _find_named(code, file, task)]
-            if any(_shares(file, body) for body in bodies):
-                return True
-    return False
+            if get_last_name(call) in _GIVE and call.args:
+                task = call.args[0]
+                found += [(file, task)] if isinstance(task, ast.Lambda) else _find_named(code, file, task)
+    return found
 
 
 def _find_named(code: Code, file: File, task: ast.expr) -> list[tuple[File, Function]]:
@@ -176,7 +190,7 @@ def _is_own(body: ast.AST, node: ast.expr) -> bool:
     )
 
 
-def _set_one_worker(file: File, call: ast.Call, name: str) -> list[Edit]:
+def _set_one_worker(file: File, call: ast.Call, name: str) -> list[Change]:
     if call.args:
         return [replace_node(file, call.args[0], "1")]
     if call.keywords:
@@ -184,7 +198,7 @@ def _set_one_worker(file: File, call: ast.Call, name: str) -> list[Edit]:
     return [replace_arguments(file, call, f"{name}=1")]
 
 
-def _join_thread(code: Code, file: File, call: ast.Call) -> list[Edit]:
+def _join_thread(code: Code, file: File, call: ast.Call) -> list[Change]:
     """`thread.start()` is followed by `thread.join()`, where the thread waits for nothing."""
     if not isinstance(call.func, ast.Attribute):
         return []
@@ -232,7 +246,7 @@ def _ends_alone(code: Code, file: File, maker: ast.expr) -> bool:
     return bool(found) and not any(_waits(code, other, function) for other, function in found)
 
 
-def _waits(code: Code, file: File, function: Function) -> bool:
+def _waits(code: Code, file: File, function: Function | ast.Lambda) -> bool:
     for node in ast.walk(function):
         if isinstance(node, ast.While) and not _ends_by_itself(node):
             return True
