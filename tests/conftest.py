@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started with nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `everyday(n)`, n of its forms run every day, spread evenly: the others are slow."""
+    forms: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("everyday")
+        if mark is not None and item.get_closest_marker("slow") is None:
+            forms[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (_, count), found in forms.items():
+        kept = {number * len(found) // count for number in range(count)}
+        for number, item in enumerate(found):
+            if number not in kept:
+                item.add_marker("slow")
 
 
 @pytest.fixture

@@ -172,6 +172,7 @@ def test_what_torchs_compiler_does_for_itself_is_not_of_the_users_line():
     assert compiler(here) and not _asks(here)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_uses_no_clock_of_the_scripts(trainer):
     from samerun.comparing.pairing import read
     from samerun.comparing.uncontrolled import list_uncontrolled

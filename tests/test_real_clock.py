@@ -8,6 +8,7 @@ import pytest
 from trainer import Trainer
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("plan", [{"lines": True}, {"tier": "ops"}])
 def test_the_time_that_samerun_takes_of_itself_is_no_read_of_the_users(
     trainer: Trainer, plan: dict[str, Any]

@@ -313,6 +313,7 @@ MEMBER = """
 """
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("command", "beside"),
     [

@@ -110,6 +110,7 @@ torch.save({"model": weights, "optimizer": optimizer.state_dict(), "pair": pair}
 """
 
 
+@pytest.mark.slow
 def test_an_optimizer_whose_parameters_are_split_trains_the_same(trainer) -> None:
     trainer.script(TRAIN)
     one, split, decay, swapped, listed = (

@@ -146,6 +146,7 @@ def find_repeats(program: Callable[..., Iterator[Any]], data: type, workers: int
     return [[each.index(one) for one in each] for each in drawn]
 
 
+@pytest.mark.everyday(12)
 @pytest.mark.parametrize("data", [Noise, Stream])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -31,6 +31,7 @@ import other
 """
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("program", [AT_MODULE, IN_FUNCTION, IN_ANOTHER])
 def test_what_the_script_leaves_open_is_written_and_what_it_holds_is_freed(
     tmp_path: Path, program: str

@@ -50,6 +50,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where", [(), *(pytest.param((how,), marks=pytest.mark.slow) for how in ("in-a-thread", "by-hand"))]
 )

@@ -34,6 +34,7 @@ def order(rows):
     return [(row.step, row.phase, row.what, row.name) for row in rows if row.what not in ("note", "names")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [pytest.param("steps", marks=pytest.mark.slow), "ops"])
 def test_the_records_are_those_of_the_host(trainer, output, tier):
     trainer.script(SCRIPT)

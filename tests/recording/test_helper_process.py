@@ -342,6 +342,7 @@ def test_which_worker_of_a_pool_prepared_what_is_no_difference(trainer):
     assert [compare(runs[0], run).verdict for run in runs[1:]] == ["same", "same", "differs"]
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("draws", "found", "controlled"),
     [
@@ -361,6 +362,7 @@ def test_a_pool_whose_workers_draw_may_go_another_way_in_any_run(trainer, draws,
     assert controlled or compare(*made).verdict == "same"
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("draws", ["np.random.rand()", "torch.rand(()).item()"])
 def test_what_a_worker_draws_in_its_only_task_is_kept_though_a_signal_ends_it(trainer, draws):
     """Each draws once, after eight operations."""

@@ -47,6 +47,7 @@ def plain(tmp_path_factory):
     return train
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("name", "tier"),
     [

@@ -49,7 +49,7 @@ def write(trainer, method="fork", seeds=ALL):
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_what_its_tasks_trained_is_compared_to_the_last_record(trainer, output, method):
     write(trainer, method)
-    runs = [trainer.record("train.py") for _ in range(4)]
+    runs = [trainer.record("train.py") for _ in range(2)]
     assert {run.manifest.outcome for run in runs} == {"finished"}, output(runs[0])
     for run in runs:
         trained = [stem for stem in run.traces() if "Pool" in stem]

@@ -99,6 +99,7 @@ def test_checkpoints_from_before_are_kept_outside_of_the_copy_and_its_own_are_no
     Seal(str(root), str(tmp_path / "run")).check(user / "last.pt")
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     "how",
     [

@@ -69,6 +69,7 @@ def run(trainer: Trainer, how: str, seed: str = "", control: int = 0) -> Any:
     return json.loads((made.path / "output.txt").read_text())
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("how", ["fork", "executor", pytest.param("spawn", marks=pytest.mark.slow), "joblib"])
 def test_a_task_draws_the_same_whoever_takes_it_and_no_two_draw_alike(trainer: Trainer, how: str) -> None:
     if how == "joblib":
@@ -119,6 +120,7 @@ def run_plain(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_what_is_drawn_beside_a_pool_stays(trainer: Trainer, tmp_path: Path) -> None:
     trainer.script(TASKS, "tasks.py")
     assert run(trainer, "fork", "5")[1] == json.loads(run_plain(tmp_path, "fork", "5"))[1]
@@ -189,6 +191,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_trial_that_is_repeated_draws_what_its_workers_would_have_without_us(
     method: str, trainer: Trainer
@@ -225,6 +228,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_each_task_that_goes_on_from_a_checkpoint_draws_new_numbers(trainer: Trainer) -> None:
     trainer.script(GOES_ON, "tasks.py")
     runs = [trainer.record("tasks.py", tier="none", control=Control()) for _ in range(2)]

@@ -24,6 +24,7 @@ from samerun.testing import assert_resumes_everywhere
 from .trainings import TRAININGS, Digits, Ema, Training, digits
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("name", "workers"),
     [
@@ -89,6 +90,7 @@ FORGOTTEN = {
 }
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize("forget", FORGOTTEN)
 def test_what_was_forgotten_is_named(forget: str) -> None:
     with pytest.raises(AssertionError, match=r"^interrupted after step \d of 6 and resumed") as caught:
@@ -124,6 +126,7 @@ GENERATORS = {
 }
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("library", GENERATORS)
 def test_a_generator_of_its_own(library: str) -> None:
     assert_resumes_everywhere(lambda: Kept(*GENERATORS[library]()))

@@ -281,6 +281,7 @@ for epoch in range(begin, 3):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("called", [pytest.param("", marks=pytest.mark.slow), "model(torch.zeros(1, 4))"])
 def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(called: str, tmp_path: Path) -> None:
     """Nor is a model that is called before it is restored, to draw its graph, one that was not restored."""

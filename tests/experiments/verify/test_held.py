@@ -30,6 +30,7 @@ print("cut at", found["cut"])
 """
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("old", "new", "moved", "by_the_lock_alone"),
     [

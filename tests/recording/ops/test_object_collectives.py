@@ -34,6 +34,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_what_objects_are_made_of_is_no_data_and_what_they_are_used_for_is(trainer, output):
     trainer.script(SCRIPT)
     launcher = [

@@ -78,6 +78,7 @@ def plain(tmp_path_factory):
     return torch.load(folder / "weights.pt")
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     "name",
     [name if name == "custom" else pytest.param(name, marks=pytest.mark.slow) for name in PROBES],

@@ -164,6 +164,7 @@ SLOW = [
 ]
 
 
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize(
     ("name", "tier"),
     [

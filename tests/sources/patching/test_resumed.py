@@ -64,6 +64,7 @@ def train(tmp_path: Path, **parts: str) -> list[list[Any]]:
     return list(ast.literal_eval((run.path / "output.txt").read_text()))
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("optimizer", [ADAM, MOMENTUM])
 def test_no_part_draws_what_an_earlier_one_drew(tmp_path: Path, optimizer: str) -> None:
     kept = train(tmp_path, optimizer=optimizer)
@@ -74,6 +75,7 @@ def test_no_part_draws_what_an_earlier_one_drew(tmp_path: Path, optimizer: str) 
     assert ast.literal_eval((again.path / "output.txt").read_text()) == kept  # and each part repeats
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_a_state_that_the_script_puts_back_stays(tmp_path: Path, place: str) -> None:
     """Whether before the optimizer's or after it: the parts are those of a training that never ended."""
@@ -157,6 +159,7 @@ def test_once_in_a_process(tmp_path: Path) -> None:
     assert all(a != b for a, b in itertools.combinations(printed, 2)) and len(printed) == 4
 
 
+@pytest.mark.slow
 def test_processes_that_a_resumed_one_starts_draw_other_numbers_too(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.script(
@@ -194,6 +197,7 @@ def test_processes_that_a_resumed_one_starts_draw_other_numbers_too(tmp_path: Pa
     assert len({number for part in parts for number in part}) == 3 * 5
 
 
+@pytest.mark.slow
 def test_forked_children_that_go_on_are_as_alike_as_without_control(tmp_path: Path) -> None:
     """Python's generator begins anew in each, torch's is a copy of the parent's."""
     trainer = Trainer(tmp_path)
