@@ -95,6 +95,12 @@ def test_a_mistake_in_samerun_toml_names_that_file(folder: Path) -> None:
         read_settings(folder)
 
 
+def test_a_source_that_does_not_exist_is_refused_whether_or_not_the_verb_controls_it(folder: Path) -> None:
+    (folder / "samerun.toml").write_text('command = "python train.py"\ncontrol = ["clok"]\n')
+    with pytest.raises(UsageError, match=r"control clok.*did you mean 'clock'"):
+        read_settings(folder)
+
+
 def test_the_store_is_relative_to_the_file(folder: Path, monkeypatch) -> None:
     assert open_store().runs == Path(".samerun/runs")
     (folder / "samerun.toml").write_text("store = 'kept'\n")

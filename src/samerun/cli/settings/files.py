@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from samerun.cli.controls import choose_sources
 from samerun.errors import UsageError
 from samerun.runs.ignored import IgnoredNames
 from samerun.runs.plan import MODES
@@ -95,6 +96,7 @@ def _check_seed(path: Path, value: Any) -> int:
 
 def _check_control(path: Path, value: Any) -> tuple[str, ...]:
     if _is_list_of_words(value):
+        choose_sources(value, f"{_name_table(path)}: control")  # also for a verb that controls nothing
         return tuple(value)
     raise _make_usage_error(path, f'control is {value!r}; give a list such as ["clock"]')
 
