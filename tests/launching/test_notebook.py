@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from trainer import Trainer
 
 from samerun.errors import UsageError
 from samerun.launching.command import check_command
+from samerun.runs.plan import Control
 
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -61,6 +63,31 @@ def test_a_notebook_is_run_and_recorded(trainer: Trainer) -> None:
     ]
     # What the kernel does with what cells print is none of the script's doing.
     assert trainer.rows(run, "clock") == trainer.rows(run, "identity") == []
+
+
+def test_what_the_kernel_draws_as_it_starts_counts_for_nothing(trainer: Trainer) -> None:
+    """IPython draws tips from `random`, as often as it is asked what it is."""
+    shown = "import random; print('drawn', random.random())"
+    (trainer.folder / "train.ipynb").write_text(write_notebook(shown))
+    trainer.script(shown)
+    drawn = [
+        (trainer.record(name, control=Control()).path / "output.txt").read_text()
+        for name in ("train.ipynb", "train.py")
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_seed_of_the_users_startup_file_stays(trainer: Trainer, tmp_path: Path) -> None:
+    startup = tmp_path / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "seed.py").write_text("import random; random.seed(3)")
+    shown = "import random; print(random.getstate()[1][:3])"
+    (trainer.folder / "train.ipynb").write_text(write_notebook(shown))
+    run = trainer.record("train.ipynb", control=Control(), env={"IPYTHONDIR": str(tmp_path)})
+    seeded = random.Random(3)
+    first = seeded.getstate()[1][:3]
+    seeded.random()  # makes the next 624 words, of which the tips take some
+    assert (run.path / "output.txt").read_text().strip() in (str(first), str(seeded.getstate()[1][:3]))
 
 
 @pytest.mark.slow

@@ -57,6 +57,12 @@ def start(plan: Plan) -> None:
     process.begin()
 
 
+def begin_cells() -> None:
+    """The first cell of a notebook is about to run: what its kernel drew as it started counts for nothing."""
+    for process in _started:
+        process.put_back()
+
+
 def end_cells() -> None:
     """The last cell of a notebook has run: what is recorded is complete, however its kernel ends."""
     for process in _started:
@@ -94,6 +100,7 @@ class _Process:
         self._controlled: set[str] = set()
         self._recording = False
         self._sealed: Seal | None = None
+        self._begun: list[tuple[Rng, Any]] = []  # what was done to a generator at the start, by its state
         self._without_torch = False  # it was asked for and is not there
         self._torch_outdated = False
 
@@ -122,6 +129,8 @@ class _Process:
             watched | start_recording.list_watched(self._plan), self._imported, self._importing, self._missing
         )
         self._act("")
+        if self._plan.control is not None or self._plan.replay is not None or self._plan.vary:
+            self._try("keeping the first states", self._keep_first)
         hook.install()
         atexit.register(self._at_exit)
         self._try("following the end of forks", self._watch_forks)
@@ -246,6 +255,15 @@ class _Process:
         for source in self._sources:
             if source.hooks_into == module and source.id in self._plan.vary:
                 self._try(f"varying {source.id}", lambda source=source: self._vary(source), broken=True)  # type: ignore[misc]
+
+    def _keep_first(self) -> None:
+        known = [source for source in self._sources if isinstance(source, Rng) and not source.hooks_into]
+        self._begun = [(source, source.capture()) for source in known]
+
+    def put_back(self) -> None:
+        """Put the generators that were there at the start back to where they were then."""
+        for source, state in self._begun:
+            self._try(f"putting {source.id} back", functools.partial(source.begin_again, state))
 
     def _observe(self, source: Source) -> None:
         if self._journal is not None:

@@ -25,12 +25,27 @@ from traitlets.config import Config
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NATIVE = "python3"  # the kernel of the Python that runs this
 _RECORDED = "samerun.launching.bootstrap"  # in the kernel, if it is recorded
-_END = f"for _ in filter(None, [__import__('sys').modules.get('{_RECORDED}')]): _.end_cells()"
+_CALL = f"for _ in filter(None, [__import__('sys').modules.get('{_RECORDED}')]): _."
+_BEGIN, _END = f"{_CALL}begin_cells()", f"{_CALL}end_cells()"
 _END_S = 60.0
 
 
 class _Client(NotebookClient):
     """Prints as messages come, so that a long cell is heard of while it runs."""
+
+    _begun = False
+
+    async def async_execute_cell(self, cell: Any, cell_index: int, *args: Any, **kwargs: Any) -> Any:
+        """Execute a cell; before the first one, the kernel's generators go back to where they began.
+
+        IPython draws a tip from `random` for each question what it is, and how often it is asked depends on
+        how long it takes to start.
+        """
+        client: Any = self.kc
+        if not self._begun:
+            self._begun = True
+            await client.execute(_BEGIN, silent=True, store_history=False, reply=True)
+        return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
     def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
         """Print what a cell prints or shows."""

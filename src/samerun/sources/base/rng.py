@@ -109,6 +109,11 @@ class Rng(Source):
 
         return undo
 
+    def begin_again(self, state: Any) -> None:
+        """Put back the state of the process's start, unless the script has seeded it by now."""
+        if not self._is_given:
+            self.restore(state)
+
     def give(self) -> None:
         """The script has seeded it: its numbers are the script's from now on."""
         self._is_given = True
