@@ -60,6 +60,7 @@ def test_children_go_down_the_path():
 def test_generators_start_at_the_start_of_the_stream():
     data = stream(1, "data", 0, 5)
     assert data.python().random() == data.python().random() == random.Random(data.seed64).random()
+    assert data.python().getstate() == random.Random(data.seed64).getstate()
     assert data.numpy().random() == data.numpy().random() != stream(1, "data", 0, 6).numpy().random()
     assert torch.equal(torch.rand(3, generator=data.torch()), torch.rand(3, generator=data.torch("cpu")))
     assert data.torch().initial_seed() == data.seed64

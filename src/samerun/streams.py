@@ -107,9 +107,13 @@ class Stream:
 
     def python(self) -> random.Random:
         """A new `random.Random`."""
+        import _random
         import random
 
-        return random.Random(self.seed64)
+        made = random.Random.__new__(random.Random)
+        _random.Random.seed(made, self.seed64)  # past who watches: it is no seed of the script's
+        made.gauss_next = None  # type: ignore[attr-defined]
+        return made
 
     def numpy(self) -> numpy.random.Generator:
         """A new numpy Generator (PCG64, named so that a change of numpy's default cannot move it)."""

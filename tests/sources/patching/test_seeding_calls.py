@@ -11,6 +11,7 @@ import pytest
 from samerun.answers import Answers
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.python_random import PythonRandom
+from samerun.streams import Stream
 
 SEEDED_BY = {"random.seed": (PythonRandom, random), "np.random.seed": (NumpyGlobal, np.random)}
 
@@ -37,3 +38,11 @@ def test_a_kept_seed_is_noted_as_the_system_s(observed, states_kept, tmp_path: P
         undo()
     assert len(notes.of("unseeded", source.id)) == 2
     assert [note.value for note in notes.of("seed", name)] == [7.0]
+
+
+def test_a_generator_that_samerun_makes_is_no_seed_of_the_script_s(observed) -> None:
+    notes = observed(PythonRandom())
+    own = Stream(1, "mine").python()
+    assert not notes.of("seed", "random.Random")
+    random.Random(own.getrandbits(8))
+    assert len(notes.of("seed", "random.Random")) == 1
