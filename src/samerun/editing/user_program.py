@@ -85,6 +85,14 @@ class Code:
         paths = [str(parent / "__init__.py") for parent in parents]
         return [self.file(path) for path in paths if (self.folder / path).is_file()]
 
+    def join_file(self, site: str | None) -> Code:
+        """The same, with the file of a call site: it may be of a program that ran before, for its data."""
+        found = parse_site(site)
+        path = None if found is None else notebook.strip_cell(found[0])
+        if path is None or path in self._digests:
+            return self
+        return Code(self.folder, self.argv, {**self._digests, path: ""}, self._edited)
+
     def _look_for(self, path: str) -> str:
         """The path below the folder of a file named relative to some folder of another time.
 

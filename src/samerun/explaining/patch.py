@@ -156,6 +156,7 @@ def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edi
     source = find_sources().get(cause.source)
     if source is None:
         raise NoEdit(cause.advice or "no source of this name is known")
+    code = code.join_file(cause.call_site)
     try:
         whole = read_whole(difference)
         edits = keep_calls_apart(source.mend(whole, cause.call_site, code), whole, code)
