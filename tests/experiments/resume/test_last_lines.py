@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from samerun.experiments.resume.last_lines import find_differing_last_line
+from samerun.experiments.resume.last_lines import find_differing_last_line, find_other_count
 
 WHOLE = "epoch 0 loss 0.9\nepoch 1 loss 0.5\nmean train loss: 0.7\nsaved best.pt in 3.2 s\n"
 ALIKE = {
@@ -45,3 +45,19 @@ def test_a_result_of_the_last_lines_differs(tmp_path: Path, name: str) -> None:
     assert found is not None and found.other == other
     stopped = run(tmp_path, "b", text, "stopped")
     assert find_differing_last_line(run(tmp_path, "a", whole), stopped) is None
+
+
+COUNTS = {
+    "a counter that began anew": ("epoch 4 step 25 loss 0.5\ndone\n", True),
+    "the same": ("epoch 4 step 40 loss 0.5\ndone\n", False),
+    "another moment": ("epoch 4 step 25 loss 0.6\ndone\n", False),
+    "no result": ("saved at step 3\n", False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_beside_equal_results(tmp_path: Path, name: str) -> None:
+    text, differs = COUNTS[name]
+    whole = "saved at step 9\n" if name == "no result" else "epoch 4 step 40 loss 0.5\ndone\n"
+    found = find_other_count(run(tmp_path, "a", whole), run(tmp_path, "b", text))
+    assert (found is not None) == differs

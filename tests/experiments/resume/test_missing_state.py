@@ -230,6 +230,43 @@ def test_an_average_that_was_forgotten_is_not_taken_for_buffers_or_counters(
     assert [lack.what for lack in back.lacks] == ["averaged weights"]
 
 
+# Saved beside a training that draws nothing: a generator's state, of torch's or of its own, or an average.
+BESIDE = """
+import copy, sys, torch
+words = sys.argv
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+average, own = copy.deepcopy(model), torch.Generator().manual_seed(3)
+kept = torch.load("last.pt") if "resume" in words else {"n": 0}
+if "resume" in words:
+    model.load_state_dict(kept["model"]); optimizer.load_state_dict(kept["optimizer"])
+    torch.set_rng_state(kept["rng"]); DRAWS
+for n in range(kept["n"], 10):
+    model(torch.full((2, 4), n / 10)).square().mean().backward()
+    optimizer.step(); optimizer.zero_grad()
+    average.weight.data.lerp_(model.weight.data, 0.1)
+    torch.rand(2, generator=own)
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "n": n + 1}
+    torch.save({**state, "rng": torch.get_rng_state(), **KEPT}, "last.pt")
+"""
+SAVED = {
+    "RNG state of torch-cpu": ("torch.rand(3)", "{}"),
+    "RNG state of the script's own generators": ("pass", '{"own": own.get_state()}'),
+    "averaged weights": ("pass", '{"average": average.state_dict()}'),
+}
+
+
+@pytest.mark.everyday(1)
+@pytest.mark.parametrize("lacks", SAVED)
+def test_what_is_saved_and_not_trained_with_is_named_by_what_it_is(lacks: str, tmp_path: Path) -> None:
+    draws, kept = SAVED[lacks]
+    series = Series.of(tmp_path, BESIDE.replace("DRAWS", draws).replace("KEPT", kept), 5)
+    back = series.resumed("resume", tmp_path)
+    assert back.comparison.verdict == "differs"
+    assert [lack.what for lack in back.lacks] == [lacks]
+
+
 # The same, evaluated before a step: the resumed process meets the average first, and the model then.
 EVALUATES_FIRST = AVERAGES.replace(
     """    if n % 5 == 4:

@@ -12,7 +12,11 @@ from samerun.experiments import run_outcome
 from samerun.experiments.resume.advice import COUNTERS, COUNTERS_ADVICE, OTHER, OTHER_ADVICE, Lack
 from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
-from samerun.experiments.resume.last_lines import describe_printed, find_differing_last_line
+from samerun.experiments.resume.last_lines import (
+    describe_printed,
+    find_differing_last_line,
+    find_other_count,
+)
 from samerun.experiments.resume.missing_state import find_missing
 from samerun.experiments.resume.preconditions import describe_failed
 from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
@@ -91,6 +95,12 @@ def compare_resumed(
             return replace(result, comparison=replace(comparison, notes=notes))
         differs = replace(comparison, verdict="differs", difference=difference)
         return replace(result, comparison=differs, lacks=(lack,))
+    if comparison.verdict == "same" and steps is None and (count := find_other_count(whole, resumed)):
+        note = (
+            f"the run never stopped prints {count.one!r} at its end, the resumed one {count.other!r}: a "
+            "counter that began anew, which matters where anything is decided by it"
+        )
+        result = replace(result, comparison=replace(comparison, notes=(*comparison.notes, note)))
     return replace(result, lacks=_lacks(result, found, kept))
 
 

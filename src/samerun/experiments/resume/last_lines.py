@@ -19,16 +19,12 @@ from samerun.experiments.what_counts import read_code
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
 
+_COUNT = re.compile(r"(?i)\b(steps?|epochs?|iter(?:ation)?s?|updates?|rounds?|episodes?)\W{1,3}(\d+)\b")
+
 
 def find_differing_last_line(whole: Run, resumed: Run) -> Printed | None:
     """A result in the last lines that differs, None where none does or a run was stopped."""
-    if whole.outcome != "finished" or resumed.outcome != "finished":
-        return None
-    pairs = []
-    for pair in zip(*(reversed(read_lines(run)) for run in (whole, resumed)), strict=False):
-        if get_kind(pair[0]) != get_kind(pair[1]):
-            break
-        pairs.append(pair)
+    pairs = _pair_last_lines(whole, resumed)
     one, other = (Counter(lines) for lines in zip(*pairs, strict=True)) if pairs else (Counter(), Counter())
     theirs = {_leave_out_results(line): line for line in (other - one)}
     for line in one - other:
@@ -36,6 +32,27 @@ def find_differing_last_line(whole: Run, resumed: Run) -> Printed | None:
         if found is not None and list_results_of(line) != list_results_of(found):
             return Printed(line, found)
     return None
+
+
+def find_other_count(whole: Run, resumed: Run) -> Printed | None:
+    """The last line with equal results that counts steps or epochs, where they are not the same."""
+    for one, other in _pair_last_lines(whole, resumed):
+        counts = _COUNT.findall(one), _COUNT.findall(other)
+        if counts[0] and list_results_of(one):
+            equal = counts[0] == counts[1] or list_results_of(one) != list_results_of(other)
+            return None if equal else Printed(one, other)
+    return None
+
+
+def _pair_last_lines(whole: Run, resumed: Run) -> list[tuple[str, str]]:
+    """The last lines, from the end, as long as they are alike but for their numbers."""
+    pairs: list[tuple[str, str]] = []
+    if whole.outcome == resumed.outcome == "finished":
+        for pair in zip(*(reversed(read_lines(run)) for run in (whole, resumed)), strict=False):
+            if get_kind(pair[0]) != get_kind(pair[1]):
+                break
+            pairs.append(pair)
+    return pairs
 
 
 def describe_printed(whole: Run, resumed: Run, printed: Printed) -> tuple[Difference, Lack]:

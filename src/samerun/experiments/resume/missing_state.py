@@ -9,11 +9,15 @@ from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.data_of_its_own import explain_own_data
 from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.evidence import Case, Named
+from samerun.experiments.resume.saved_numbers import list_differing_sizes
 from samerun.experiments.tensor_digests import list_unequal
 from samerun.runs.difference import Difference
+from samerun.runs.store import Run
+from samerun.sources.torch_cpu import TorchCpu
 
 _SHOWN = 3
 _DATA = frozenset({"batch", "input"})
+_GENERATOR_BYTES = 5056  # of a state of torch's generator of the CPU
 _COUNTERS = (".step", "numbers")  # parts of an optimizer's state that do not depend on the gradients
 
 
@@ -186,6 +190,15 @@ def _explain_after_update(case: Case) -> list[Lack]:
 
 
 def _explain_saved(case: Case) -> list[Lack]:
+    whole, resumed = (Run(trace.path.parent) for trace in (case.whole, case.resumed))
+    if list_differing_sizes(whole, resumed) == {_GENERATOR_BYTES}:
+        text = (
+            f"the training is equal, and the generator's state that it saves in {case.difference.name} is not"
+        )
+        if TorchCpu.id in case.difference.rng_first:
+            given = advice.advise_generators([TorchCpu.id])
+            return [Lack(f"{advice.RNG} of {TorchCpu.id}", text, given)]
+        return [Lack(f"{advice.RNG} of the script's own generators", text, advice.OWN_GENERATOR_ADVICE)]
     text = (
         f"up to step {case.difference.step} the training is equal, and what it saves in "
         f"{case.difference.name} is not: averaged weights, generators' states, counters"

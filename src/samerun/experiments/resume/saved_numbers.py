@@ -31,6 +31,19 @@ def find_differing_number(whole: Run, other: Run) -> tuple[Difference, Written] 
     return None
 
 
+def list_differing_sizes(whole: Run, other: Run) -> set[int]:
+    """How many bytes the tensors have that are not the same in what torch.save wrote last."""
+    others = load_written(other.path)
+    found = set()
+    for path, file in load_written(whole.path).items():
+        if path in others and is_of_torch(path, file):
+            for name, value in file.values.items():
+                there = others[path].values.get(name, value)
+                if name.startswith("tensor ") and there != value:
+                    found.add(int(str(value).rpartition(" ")[2]))
+    return found
+
+
 def _list_differing(whole: Run, other: Run) -> Iterator[Written]:
     others = load_written(other.path)
     for path, file in load_written(whole.path).items():
