@@ -617,6 +617,29 @@ def test_pools(tmp_path: Path, name: str) -> None:
     assert text.splitlines() == [changes.get(line, line) for line in program.files["train.py"].splitlines()]
 
 
+def test_tasks_that_train_share_what_dropout_and_shuffles_draw_from(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import torch
+        from concurrent.futures import ThreadPoolExecutor, as_completed
+
+        class Client:
+            def fit(self):
+                torch.nn.Linear(1, 1)(torch.ones(1)).backward()
+
+        with ThreadPoolExecutor(3) as pool:
+            jobs = {pool.submit(Client().fit): n for n in range(4)}
+            done = [jobs[job] for job in as_completed(jobs)]
+        """,
+    )
+    changed = program.mended("thread-scheduling").splitlines()
+    assert [line for line in changed if line.startswith("+")] == [
+        "+with ThreadPoolExecutor(1) as pool:",
+        "+    done = [jobs[job] for job in jobs]",
+    ]
+
+
 @pytest.mark.parametrize("pool", ["pool.imap_unordered(work, range(4))", "as_completed(fs)"])
 def test_tasks_that_wait_for_the_loop_over_their_results_stay_beside_each_other(
     tmp_path: Path, pool: str

@@ -3,6 +3,7 @@ import secrets
 import numpy as np
 import pytest
 
+from samerun.explaining.cause import make_cause
 from samerun.runs.difference import Strength
 from samerun.runs.plan import Control
 from samerun.sources.numpy_generator import NumpyGenerator
@@ -133,3 +134,20 @@ def test_the_entropy_that_numpy_reads_to_seed_itself_is_not_the_scripts(observed
     assert notes.of("entropy") == []
     secrets.randbits(128)
     assert len(notes.of("entropy")) == 1
+
+
+@pytest.mark.parametrize(
+    ("processes", "line", "advice"),
+    [
+        (["rank0"], "rng = np.random.default_rng()", source.advice),
+        (["rank0"] * 2, "rng = np.random.default_rng()", "default_rng(torch.randint"),
+        (["rank0.worker0"], "rng = np.random.default_rng()", "default_rng(torch.randint"),
+        (["rank0"], "state, _ = env.reset()", "env.reset(seed=0)"),
+        (["rank0.a.1", "rank0.b.1"], "state, _ = env.reset()", "env.reset(seed=number)"),
+    ],
+)
+def test_a_line_that_runs_again_is_not_advised_a_constant(tmp_path, processes, line, advice):
+    (tmp_path / "train.py").write_text(f"{line}\n")
+    rows = [row("unseeded", source.id, call_site="train.py:1", process=process) for process in processes]
+    found = source.recognise(batch(a=side(*rows, cwd=str(tmp_path)), b=side()))
+    assert advice in make_cause(found).advice

@@ -27,6 +27,11 @@ _SEED = Parameter("seed", 0)  # of default_rng and RandomState
 # of Gymnasium's or Gym's
 _ENVIRONMENT = re.compile(r"(?P<name>[\w.]+)\.reset\(\s*\)|(?P<space>[\w.]+_space)\.sample\(")
 _ONCE = "  # once, after the environment is made: later resets go on from there"
+_FOR_EACH = "; another number for each environment"
+_EACH_CALL = (
+    "np.random.default_rng(torch.randint(2**31, ()).item())  # with torch seeded: the line runs again and "
+    "again, and a constant would give the same numbers each time"
+)
 _BY_TASK = "seed it with the number of its task: np.random.default_rng((0, number))"
 
 
@@ -150,7 +155,8 @@ class NumpyGenerator(Source):
         if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
             text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
             return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
-        return Evidence(self.id, strength, text, last.call_site, _advise_for(line))
+        again = _runs_again([row for row in rows if row.call_site == last.call_site])
+        return Evidence(self.id, strength, text, last.call_site, _advise_for(line, again=again))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
@@ -189,14 +195,22 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     ]
 
 
-def _advise_for(line: str) -> str:
-    """What seeds the environment or the study that a line uses; "" where it uses none."""
+def _advise_for(line: str, *, again: bool) -> str:
+    """What seeds the environment or the study that a line uses; "" where it uses none, and runs once."""
     if studies.DRAWS.search(line):
         return studies.ADVICE
     drawn = _ENVIRONMENT.search(line)
     if drawn is None:
-        return ""
-    return f"{drawn['space']}.seed(0){_ONCE}" if drawn["space"] else f"{drawn['name']}.reset(seed=0){_ONCE}"
+        return _EACH_CALL if again else ""
+    number = "number" if again else "0"
+    seeds = f"{drawn['space']}.seed({number})" if drawn["space"] else f"{drawn['name']}.reset(seed={number})"
+    return f"{seeds}{_ONCE}{_FOR_EACH if again else ''}"
+
+
+def _runs_again(rows: Sequence[Row]) -> bool:
+    """Whether a line ran more than once, or in more than one process: one constant would make them alike."""
+    made = Counter(row.process for row in rows)
+    return len(made) > 1 or max(made.values()) > 1 or any(".worker" in process for process in made)
 
 
 def _is_made_by_task(rows: Sequence[Row]) -> bool:

@@ -106,6 +106,7 @@ class Source(ABC):
     modes: ClassVar[tuple[Mode, ...]] = ()  # the modes that control it; () and controllable: on request alone
     controllable: ClassVar[bool] = True  # False: there is no control, and `advice` says what can be done
     cannot_mend: ClassVar[str] = ""  # why no edit of the code mends it, and what does; "": `advice` says it
+    edits_may_fall_short: ClassVar[bool] = False  # where they do not help, it may be the reason yet
     hooks_into: ClassVar[str] = ""  # the module after whose import it acts; "": at the start of the process
     also_hooks_into: ClassVar[tuple[str, ...]] = ()  # after each of these it is called once more
     # A library call may come too late for it; unless it was asked for by name, that may be a warning alone.

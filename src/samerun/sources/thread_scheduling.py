@@ -51,6 +51,7 @@ class ThreadScheduling(Source):
     kind = Kind.ORDER
     evidence = "threads"
     controllable = False
+    edits_may_fall_short = True
     hooks_into = "threading"
     also_hooks_into = tuple(module for module, _, _ in WATCHED if module != "threading")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from samerun.runs.difference import Strength
@@ -56,3 +58,33 @@ def test_it_may_have_given_the_seed_of_another_generator(seeds, site) -> None:
     )
     evidence = found(seeds=seeds, origin=drew)
     assert (evidence and evidence.call_site) == site
+
+
+@pytest.mark.parametrize(
+    ("process", "advice"),
+    [
+        ("rank0", "np.random.seed(0)  # once, as the script begins, in the place of train.py:7"),
+        ("rank0.0a1b.1", "np.random.seed(number)  # at train.py:7: another number in each process"),
+    ],
+)
+def test_a_seed_of_the_system_s_is_not_replaced_by_a_constant_that_it_would_draw_again(
+    process, advice
+) -> None:
+    """The line may run for each member, or perturbation."""
+    taken = side(row("unseeded", source.id, call_site="train.py:7", process=process))
+    evidence = source.recognise(batch(a=taken, b=side(), drawn=frozenset({source.id})))
+    assert evidence is not None and evidence.advice == advice.replace("np", "numpy")
+
+
+def test_ranks_are_advised_to_draw_apart() -> None:
+    evidence = source.recognise(drawn_on(variables={"SLURM_PROCID"}))
+    assert evidence is not None
+    assert evidence.advice == 'numpy.random.seed(int(os.environ["SLURM_PROCID"]))  # another one on each rank'
+    alone = source.recognise(drawn_on(variables=set()))
+    assert alone is not None and alone.advice is None
+
+
+def drawn_on(variables):
+    sides = (side(row("draw", source.id, call_site="train.py:4", digest=digest)) for digest in (ONE, TWO))
+    a, b = (replace(each, variables=dict.fromkeys(variables, "")) for each in sides)
+    return batch(a=a, b=b, rng_first={source.id: 0}, drawn=frozenset({source.id}))

@@ -193,7 +193,7 @@ class Search:
     ) -> tuple[FirstDifference, ProofRuns | None]:
         findings, proven = outcome
         if proven is None:
-            findings = self._follow(closer, findings)
+            findings = _keep_possible(self._follow(closer, findings))
         else:
             closer = self._pass_setup(closer, proven)
         difference = self._last = closer.difference
@@ -366,6 +366,16 @@ def _name_made_anew(findings: Findings) -> Findings:
 
 def _add_notes(findings: Findings, notes: Sequence[str]) -> Findings:
     return replace(findings, notes=(*findings.notes, *notes))
+
+
+def _keep_possible(findings: Findings) -> Findings:
+    """Where nothing explains it: what edits alone may end, though those that were tried did not."""
+    known = find_sources()
+    kept = [cause for cause in findings.ruled_out if known[cause.source].edits_may_fall_short]
+    if findings.causes or not kept:
+        return findings
+    left = tuple(cause for cause in findings.ruled_out if cause not in kept)
+    return replace(findings, causes=tuple(kept), ruled_out=left)
 
 
 def _collect_ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]:

@@ -40,6 +40,8 @@ def find_page(source: str) -> str | None:
 def describe_ruled_out(source: str) -> str:
     """What controlling a source showed, where the runs went on to diverge."""
     known = find_sources().get(source)
+    if known is not None and known.edits_may_fall_short:
+        return "the runs still diverge there with the edits that were tried: these may not reach all of it"
     held = "what your own code reads of it" if known is not None and known.in_own_code else "it"
     return f"the runs still diverge there with {held} controlled"
 

@@ -153,7 +153,13 @@ class Rng(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """Unequal state, drawn from, before the difference; its first differing draw when recorded."""
         found = self._recognise(difference)
-        if found is not None and found.advice is None and difference.a.beside.get(self.id):
+        if found is None or found.advice is not None:
+            return found
+        rank = next((name for name in lineage.RANKS if name in difference.a.variables), None)
+        if rank is not None:
+            number = f'int(os.environ["{rank}"])'
+            return replace(found, advice=f"{self.mended_by}({number})  # another one on each rank")
+        if difference.a.beside.get(self.id):
             advice = f"{self.mended_by}(number)  # another one for each process that runs this script"
             return replace(found, advice=advice)
         return found
@@ -254,10 +260,12 @@ class Rng(Source):
         return next((row for row in rows if first is None or row.step <= first), None)
 
     def _advise_unseeded(self, row: Row) -> str | None:
-        """A seed right there: one at the start of the script would be replaced by the system's."""
+        """A seed once, without that line: a constant there would have it draw the same numbers each time."""
         if row.call_site is None or ".worker" in row.process:
             return None
-        return f"{self.mended_by}(0)  # at {row.call_site}, which leaves the seed to the system"
+        if "." in row.process:
+            return f"{self.mended_by}(number)  # at {row.call_site}: another number in each process"
+        return f"{self.mended_by}(0)  # once, as the script begins, in the place of {row.call_site}"
 
     def _given(self, seeding: Row) -> Evidence:
         """The script seeds it, with another seed each time: the reason is where the seed comes from."""

@@ -39,6 +39,19 @@ def seed_environment(code: Code, rows: Sequence[Row]) -> list[Edit]:
     return []
 
 
+def explain_unseeded(code: Code, rows: Sequence[Row]) -> str | None:
+    """Why an environment gets no seed by an edit, None where these rows are not of one."""
+    file, calls = code.calls(rows[0].call_site)
+    seeding = next((found[1] for call in calls if (found := _find_seeding(file, call)) is not None), None)
+    if seeding is None:
+        return None
+    number = seeding.replace("0", "number")
+    return (
+        "the environment is made in several processes, or again and again, or nobody sees where, and one "
+        f"seed would begin all of them alike: {number} once after each is made, with another number for each"
+    )
+
+
 def _trains_in_ranks(code: Code) -> bool:
     """Whether the code speaks of several: the rows of a difference are those of one rank alone."""
     return any(word in file.text for file in code.files for word in _RANKS)

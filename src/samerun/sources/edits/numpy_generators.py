@@ -12,7 +12,7 @@ from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
-from samerun.sources.edits.environments import seed_environment
+from samerun.sources.edits.environments import explain_unseeded, seed_environment
 from samerun.sources.edits.studies import seed_studies
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -32,6 +32,8 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
             edits = (
                 _seed_factories(code, difference) or seed_environment(code, here) or seed_studies(code, here)
             )
+            if not edits and (reason := explain_unseeded(code, here)) is not None:
+                raise NoEdit(reason) from None
             if not edits:
                 raise
             return edits
