@@ -617,6 +617,14 @@ def test_pools(tmp_path: Path, name: str) -> None:
     assert text.splitlines() == [changes.get(line, line) for line in program.files["train.py"].splitlines()]
 
 
+def test_processes_that_share_memory_are_no_threads(tmp_path: Path) -> None:
+    given = "multiprocessing.Process.start of shared weights"
+    program = Program(tmp_path, "import torch.multiprocessing as mp\nprocess.start()\n")
+    rows = [equal("threads", given, program.at("start"), value=2.0)]
+    assert "processes that race" in program.refused("thread-scheduling", *rows)
+    assert "threads that wait" in program.refused("thread-scheduling")
+
+
 def test_tasks_that_train_share_what_dropout_and_shuffles_draw_from(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

@@ -169,8 +169,10 @@ class ThreadScheduling(Source):
         if not edits or threads.share(code):
             edits += threads.run_one_by_one(code)
         if not edits:
-            reason = "threads that wait for each other cannot be put into an order by an edit"
-            raise NoEdit(f"{reason}: {self.advice}")
+            found = self.recognise(difference)
+            advice = found.advice if found is not None and found.advice else self.advice
+            racing = "threads that wait for each other" if advice == self.advice else "processes that race"
+            raise NoEdit(f"{racing} cannot be put into an order by an edit: {advice}")
         return edits
 
 
