@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_it_counts_where_a_result_differs(tmp_path: Path) -> None:
     found = weighed(made(tmp_path, preview("one")), made(tmp_path, preview("two"), "loss 0.25\n"))
     assert found.verdict == "differs" and found.difference is not None
     assert found.difference.what == "batch"
+
+
+def test_it_counts_where_the_loss_is_no_number(tmp_path: Path) -> None:
+    """That is equal whatever went into it."""
+    both = preview("one"), preview("two")
+    for rows in both:
+        rows[find(rows, "loss", 1)].value = math.nan
+    found = weighed(*(made(tmp_path, rows) for rows in both))
+    assert found.verdict == "differs"
 
 
 @pytest.mark.parametrize("what", ["loss", "gradients", "parameters", "buffers", "optimizer"])

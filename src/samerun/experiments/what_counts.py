@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,8 @@ def _leave_out_without_effect(
     recorded = read(a)
     # One process of a pool does what another did, and ends later.
     shorter = first.kind == "ended" and not train_in_pool(recorded)
+    if _is_nan_after(comparison, first):  # which is equal whatever went into it
+        return comparison
     if shorter or list_unread((a, b), dated=False) or not trained_alike(recorded, read(b)):
         return comparison
     if find_result_difference(a, b, recorded_apart=apart) is not None:
@@ -104,6 +107,11 @@ def _leave_out_without_effect(
         said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
     same = replace(count_made(comparison), verdict="same", difference=None)
     return replace(same, notes=(said,), unjudged=list_unjudged(a, b))
+
+
+def _is_nan_after(comparison: Comparison, first: Difference) -> bool:
+    losses = (loss for step, found in comparison.losses[0].items() if step >= first.step for loss in found)
+    return any(map(math.isnan, losses))
 
 
 def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:

@@ -64,7 +64,9 @@ def list_facts(
     found: list[tuple[str, str]] = []
     if pair is not None:
         found.append(("runs", f"A {pair[0]}, B {pair[1]}"))
-    found.append(("where", f"step {difference.step}, {difference.phase}, {difference.process}"))
+    at_end = difference.what in RESULTS  # which process prints or writes it is not known
+    where = f"step {difference.step}, {difference.phase}, {difference.process}"
+    found.append(("where", "the end of the run" if at_end else where))
     found.append(("what", _name_what(difference)))
     op = difference.op or (difference.origin.op if difference.origin else None)
     module = difference.module or (difference.origin.module if difference.origin else None)
