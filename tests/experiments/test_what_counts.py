@@ -55,7 +55,7 @@ def test_it_counts_where_the_loss_is_no_number(tmp_path: Path) -> None:
     """That is equal whatever went into it."""
     both = preview("one"), preview("two")
     for rows in both:
-        rows[find(rows, "loss", 1)].value = math.nan
+        rows[find(rows, "loss", 1)]["value"] = math.nan
     found = weighed(*(made(tmp_path, rows) for rows in both))
     assert found.verdict == "differs"
 
