@@ -38,6 +38,19 @@ def test_one_changed_bit_of_one_parameter_is_one_parameter_that_differs(build: B
     ]
 
 
+def test_parameters_in_another_order_have_no_distance(build: Builder) -> None:
+    """Each would be compared with another one."""
+
+    def reorder(rows: list[Record]) -> None:
+        for row in rows:
+            if row["what"] == "names" and row["name"].startswith("parameters:"):
+                row["detail"] = json.dumps(json.loads(row["detail"])[::-1])
+        flip(rows[find(rows, "parameters", 2)])
+
+    assert any(row["what"] == "names" for row in training())
+    assert grown(build, reorder) is None
+
+
 def test_a_difference_that_vanishes_is_healed(build: Builder) -> None:
     found = grown(build, at("parameters", 1))
     assert found is not None

@@ -64,7 +64,7 @@ def measure_growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
 def _measure_pair(a: Trace, b: Trace) -> Growth | None:
     steps = min(_count_steps(a), _count_steps(b))
     differing = _find_differing_steps(TracePair(a, b), steps)
-    if not differing:
+    if not differing or _is_reordered(a, b):
         return None
     weights = _read_groups(a, "parameters", steps), _read_groups(b, "parameters", steps)
     losses = a.losses(), b.losses()
@@ -82,6 +82,16 @@ def _measure_pair(a: Trace, b: Trace) -> Growth | None:
     alive = _is_alive((weights, (_read_groups(a, "buffers", steps), _read_groups(b, "buffers", steps))))
     reached = next((item.step for item in distances if item.differing), None)
     return Growth(distances, alive, last + 1 if not alive and last + 1 < steps else None, reached)
+
+
+def _is_reordered(a: Trace, b: Trace) -> bool:
+    """Whether an optimizer has its parameters in another order: one would be compared with another one."""
+    one, other = (
+        {row.name or "": row.detail or "" for row in trace.rows(trace.is_one_of("what", {"names"}))}
+        for trace in (a, b)
+    )
+    both = ((one[name], other[name]) for name in one.keys() & other.keys() if name.startswith("parameters:"))
+    return any(x != y and sorted(x.split('"')) == sorted(y.split('"')) for x, y in both)  # of a JSON list
 
 
 def _list_recorded(traces: tuple[Trace, Trace], first: int, end: int) -> list[int]:
