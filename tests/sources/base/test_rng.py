@@ -84,6 +84,11 @@ def test_ranks_are_advised_to_draw_apart() -> None:
     assert alone is not None and alone.advice is None
 
 
+def test_tasks_of_a_pool_are_advised_to_seed_by_what_they_are_given() -> None:
+    evidence = source.recognise(replace(drawn_on(variables=set()), process="rank0.LokyProcess-1"))
+    assert evidence is not None and "in the task, by what it is given" in (evidence.advice or "")
+
+
 def drawn_on(variables):
     sides = (side(row("draw", source.id, call_site="train.py:4", digest=digest)) for digest in (ONE, TWO))
     a, b = (replace(each, variables=dict.fromkeys(variables, "")) for each in sides)

@@ -123,9 +123,10 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
     difference, runs = explained.difference, proof.trials.recorded.values()
     to_the_end = is_race((difference, *proof.partings), explained.evidence)
     chosen = difference.origin is not None and difference.origin.draws_other_size
-    to_the_end = (
-        to_the_end or chosen or proof.rare or any(shares_tasks(read(run), difference.process) for run in runs)
-    )
+    by_task = any(shares_tasks(read(run), difference.process) for run in runs)
+    to_the_end = to_the_end or chosen or proof.rare or by_task
+    if by_task:  # a process may be given what belongs to a task that another one has now
+        proof = replace(proof, recorded=None, second=None)
     if to_the_end:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)

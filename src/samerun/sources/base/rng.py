@@ -13,6 +13,7 @@ from samerun.editing.edit import Edit
 from samerun.mersenne import MersenneState
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
+from samerun.runs.schema import takes_tasks
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import resumed
 from samerun.sources.per_sample import seeder
@@ -155,6 +156,9 @@ class Rng(Source):
         found = self._recognise(difference)
         if found is None or found.advice is not None:
             return found
+        if takes_tasks(difference.process):  # a seed of the program that made the pool may not reach it
+            advice = f"{self.mended_by}(number)  # in the task, by what it is given: another number for each"
+            return replace(found, advice=advice)
         rank = next((name for name in lineage.RANKS if name in difference.a.variables), None)
         if rank is not None:
             number = f'int(os.environ["{rank}"])'
