@@ -193,6 +193,24 @@ dist.destroy_process_group()
 
 # --- well -------------------------------------------------------------------------------------------------
 
+JOINED = """\
+import torch.distributed as dist
+from torch.distributed.algorithms.join import Join
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(50 + rank)
+with Join([model]):  # rank 1 has more batches
+    for _ in range(3 + 2 * rank):
+        step(model, optimizer, torch.randn(4, 4))
+for _ in range(2):
+    step(model, optimizer, torch.randn(4, 4))
+dist.destroy_process_group()
+"""
+
 LOADERS = """\
 model, optimizer = made()
 for workers, more in ((0, {}), (2, {}), (2, {"persistent_workers": True})):

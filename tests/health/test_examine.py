@@ -93,6 +93,7 @@ def test_generators_that_a_dataset_holds_are_noted_one_by_one(trainer: Trainer) 
         pytest.param("WORKERS_AS_ADVISED", False, marks=slow),
         pytest.param("RANKS", True, marks=slow),
         pytest.param("BY_HAND", True, marks=slow),
+        pytest.param("JOINED", True, marks=slow),
         pytest.param("RANKS_OF_WORKERS", True, marks=slow),
     ],
 )

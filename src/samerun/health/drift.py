@@ -71,6 +71,8 @@ def _describe_drifted(one: Process, other: Process, group: _Group, twin: _Group)
     if group.ranks and not wrapped:
         return None
     a, b = (_find_steps(item, "parameters") for item in (group, twin))
+    if a.keys() != b.keys():  # uneven inputs (torch's Join): the steps of one are not those of the other
+        return None
     equal = [_is_equal(group, twin, a[step], b[step], wrapped) for step in sorted(a.keys() & b.keys())]
     if not equal or all(equal):
         return None
