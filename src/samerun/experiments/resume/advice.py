@@ -88,6 +88,7 @@ checkpoint["buffer"] = buffer.state_dict()"""
 RESULTS_ADVICE = """\
 checkpoint["history"] = history  # the losses so far, what a running mean is made of, the best score"""
 OTHER_ADVICE = _ALL
+ON_EACH_RANK = "# each rank its own state: that of one rank on all of them has them draw the same numbers"
 
 
 def advise_generators(sources: Sequence[str]) -> str:

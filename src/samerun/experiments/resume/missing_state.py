@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from samerun.experiments.resume import advice
 from samerun.experiments.resume.advice import Lack
@@ -38,8 +39,14 @@ def find_missing(case: Case) -> tuple[Lack, ...]:
     once: dict[str, Lack] = {}
     for lack in (*found, *more):
         if lack is not None:
-            once.setdefault(lack.what, lack)
+            once.setdefault(lack.what, _for_each_rank(lack, case))
     return tuple(once.values())
+
+
+def _for_each_rank(lack: Lack, case: Case) -> Lack:
+    if not lack.what.startswith(advice.RNG) or case.whole.meta.get("world_size") in (None, 1):
+        return lack
+    return replace(lack, advice=f"{lack.advice}\n{advice.ON_EACH_RANK}")
 
 
 def _began_from_scratch(case: Case) -> bool:
