@@ -89,6 +89,11 @@ def select_environment(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def has_secret_name(name: str) -> bool:
+    """Whether a variable's name says that its value is a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def describe_git(cwd: Path) -> dict[str, Any] | None:
     """The state of the repository that holds `cwd`; None outside one, without git, or when git is too slow.
 

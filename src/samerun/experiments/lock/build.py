@@ -10,7 +10,7 @@ from samerun.experiments.lock.draw_counts import DRAWS, count_draws
 from samerun.experiments.lock.moved import list_locked_steps
 from samerun.experiments.lock.named_files import limit_files
 from samerun.experiments.lock.observed import Observed
-from samerun.runs.lock.content import Environment, Lock, LockedCode
+from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.lock.file import format_lock
 from samerun.runs.plan import Control
 
@@ -38,7 +38,7 @@ def build_lock(
             seed=control.seed,
             ranks=observed.ranks,
             steps=observed.steps,
-            code=LockedCode(code.digest, limit_files(code.files, _MOST_FILES), code.commit, code.dirty),
+            code=replace(code, files=limit_files(code.files, _MOST_FILES)),
             environments={observed.environment.id: build_environment(observed)},
             inputs=limit_files(observed.inputs, _MOST_FILES),
             revisions=dict(sorted(observed.revisions.items())[:_MOST_REVISIONS]),

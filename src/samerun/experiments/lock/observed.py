@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.experiments.lock.code_files import list_code_files
 from samerun.experiments.lock.environment_class import EnvironmentClass, read_class
 from samerun.experiments.lock.leaves import Leaves, list_leaves
 from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
+from samerun.experiments.lock.own_variables import list_own_variables
 from samerun.experiments.lock.results import read_result
 from samerun.experiments.lock.revisions import list_revisions
 from samerun.experiments.lock.roots import compute_roots
@@ -103,6 +105,7 @@ def _read_code(recorded: RecordedRun) -> LockedCode:
         files,
         commit if isinstance(commit, str) else None,
         git.get("dirty") is True,
+        list_own_variables(Path(manifest.cwd), files),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from samerun.experiments.lock.environment_class import EnvironmentClass
 from samerun.experiments.lock.named_files import limit_files
 from samerun.experiments.lock.observed import Observed
+from samerun.experiments.lock.own_variables import is_text, read_variables
 from samerun.runs.lock.content import Environment, Lock
 
 Kind = Literal["code", "input", "package", "setting", "variable", "machine"]
@@ -38,12 +39,22 @@ def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[C
         *_list_files("input", lock.inputs, limit_files(observed.inputs, _MOST_FILES)),
         *_list_revisions(lock.revisions, observed.revisions),
         *list_changed_class(locked, observed.environment),
+        *list_changed_variables(lock),
     )
 
 
 def list_changed_code(lock: Lock, files: Mapping[str, str]) -> tuple[Changed, ...]:
     """The user's files that are others, gone or new."""
     return _list_files("code", lock.code.files, limit_files(files, _MOST_FILES))
+
+
+def list_changed_variables(lock: Lock, *, texts: bool = True) -> tuple[Changed, ...]:
+    """Those that the locked code names; without `texts` (the name of a run, say), numbers alone."""
+    before, now = lock.code.variables, read_variables(lock.code.variables)
+    names = [name for name in now if texts or not (is_text(before[name]) or is_text(now[name]))]
+    return _list_values(
+        "variable", {name: before[name] for name in names}, {name: now[name] for name in names}
+    )
 
 
 def list_changed_class(locked: Environment, now: EnvironmentClass) -> tuple[Changed, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from samerun.experiments.lock.environment_class import names_place
 from samerun.experiments.lock.portable_command import resolve_command
-from samerun.experiments.verify.changed import Changed, Kind
+from samerun.experiments.verify.changed import Changed, Kind, list_changed_variables
 from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.installed_versions import find_version
@@ -40,6 +40,7 @@ def verify_static(lock: Lock, path: Path, folder: Path) -> VerifyResult:
         notes.append(f"only a run can tell what these hold: {', '.join(unseen[:_MOST])}")
     if not installed:
         notes.append("packages are not compared: the command has another Python than samerun")
+    variables += list_changed_variables(lock, texts=False)
     changed = (*add_lines(lock, folder, files), *packages, *variables)
     counts = {"code": len(code), "inputs": len(inputs), "packages": compared}
     compared_nothing = not changed and not any(counts.values())

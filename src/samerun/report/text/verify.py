@@ -98,7 +98,7 @@ def _say(result: VerifyResult) -> str:
     if result.counted is not None and result.verdict == "same":
         counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
         shown = "as locked, as far as it shows without a run"
-        return f"{shown}: {counted}, and the variables known to move numbers"
+        return f"{shown}: {counted}, and the variables that move numbers or that the code names"
     if result.verdict == "same":
         where = _name_steps(result)
         named = ", ".join(result.quantities)

@@ -66,6 +66,7 @@ class LockedCode:
     files: Mapping[str, str] = field(default_factory=dict)  # those below the lock's folder
     commit: str | None = None
     dirty: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)  # that it reads; a number, or else a digest
 
 
 @dataclass(frozen=True)

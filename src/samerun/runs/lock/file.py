@@ -87,7 +87,7 @@ def _build_table(lock: Lock) -> dict[str, Any]:
     return _drop_empty(
         {
             **head,
-            "code": {**code, "files": _sort(lock.code.files)},
+            "code": {**code, "files": _sort(lock.code.files), "variables": _sort(lock.code.variables)},
             "inputs": _sort(lock.inputs),
             "revisions": _sort(lock.revisions),
             "portable": {**_sort(lock.portable), COUNTS: _sort(lock.counts)},

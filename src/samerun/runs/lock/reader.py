@@ -92,7 +92,8 @@ class LockReader:
             self._refuse("commit", commit)
         files = self._digests(self._table(table, "files"), paths=True)
         digest = self._digests({"digest": table.get("digest")})["digest"]
-        return LockedCode(digest, files, commit or None, table.get("dirty") is True)
+        dirty, variables = table.get("dirty") is True, self._texts(table, "variables")
+        return LockedCode(digest, files, commit or None, dirty, variables)
 
     def _environment(self, table: Mapping[str, Any]) -> Environment:
         result = self._table(table, "result")

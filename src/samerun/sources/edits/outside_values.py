@@ -40,6 +40,12 @@ def list_variables(code: Code, site: str) -> list[str]:
     return [str(name.value) for name in names if isinstance(name, ast.Constant)]
 
 
+def list_named(file: File) -> set[str]:
+    """The names of the environment variables that a file reads."""
+    names = (_get_variable(file, node) for node in file.every(ast.Subscript, ast.Call))
+    return {name.value for name in names if isinstance(name, ast.Constant) and isinstance(name.value, str)}
+
+
 def find_name(difference: Difference, name: str) -> str | None:
     """The first line of the user's code, or else of a file that it read, which names a variable."""
     for file in _list_files(difference):
