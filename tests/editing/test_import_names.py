@@ -22,6 +22,8 @@ from .program import call, file
         ("f()\nimport numpy as npy\n", "np.random.seed", ("import numpy as np",)),
         ("def g():\n    f()\nimport numpy as npy\n", "npy.random.seed", ()),
         ("def g():\n    import numpy as npy\n    f()\n", "npy.random.seed", ()),
+        ("from lib import *\nnp(f())\n", "numpy.random.seed", ("import numpy",)),
+        ("from lib import *\nf()\n", "np.random.seed", ("import numpy as np",)),
         ("import numpy as npy\ndef g(npy):\n    f()\n", "np.random.seed", ("import numpy as np",)),
     ],
 )

@@ -55,8 +55,11 @@ def spell_name(file: File, name: str, there: Mapping[str, str]) -> tuple[str, tu
 
 def _free(file: File, name: str, module: str) -> str:
     """The name, or another one where the file uses it for something else."""
+    names = file.names
+    # What nothing else binds is from there: `from random import *; random()`.
+    starred = {node.id for node in file.every(ast.Name)} if "*" in names.imported else set()
     for choice in (name, module, f"{module}_", f"the_{module}"):
-        known = file.names.imported.get(choice)
-        if known == module or (known is None and choice not in file.names.assigned):
+        known = names.imported.get(choice)
+        if known == module or (known is None and choice not in names.assigned and choice not in starred):
             return choice
     return f"samerun_{module}"
