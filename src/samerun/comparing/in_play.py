@@ -39,9 +39,7 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
 
     Without a clock that is read by a library which the script calls, such as a progress bar.
     """
-    found = [
-        use for use in list_uncontrolled(recorded) if use.source != Clock.id or _reads_itself(use, recorded)
-    ]
+    found = list_used_by_code(recorded)
     arrives = WorkerArrival.id
     said = recorded.run.manifest.settings.get(arrives, {})
     if said.get("in_order") is False and not is_controlled(recorded, arrives):
@@ -54,6 +52,15 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
     if loops := _list_loops_over_sets(recorded):
         found.append(SourceUse(HashSeed.id, loops))
     return found
+
+
+def list_used_by_code(recorded: RecordedRun) -> list[SourceUse]:
+    """Those of `list_uncontrolled`, without the reads of a clock by libraries that the script calls."""
+    found = (
+        use if use.source != Clock.id else SourceUse(use.source, _list_own_reads(use, recorded))
+        for use in list_uncontrolled(recorded)
+    )
+    return [use for use in found if use.uses]
 
 
 def _list_loops_over_sets(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:
@@ -120,19 +127,20 @@ def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
     return _decides({site for _, site in use.uses if site is not None}, recorded)
 
 
-def _reads_itself(use: SourceUse, recorded: RecordedRun) -> bool:
-    """Whether the code reads a clock at one of these lines, as far as it is there to be read."""
+def _list_own_reads(use: SourceUse, recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:
+    """The uses at whose lines the code itself reads a clock, as far as it is there to be read."""
     manifest = recorded.run.manifest
     paths = [at[0] for _, site in use.uses if (at := parse_site(site)) is not None]
     code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys(paths, ""))
-    for name, site in use.uses:
-        try:
-            file, expressions = code.expressions(site)
-        except NoEdit:
-            return True
-        if name.startswith(_TIMERS) or any(reads_clock(file, node) for node in expressions):
-            return True
-    return False
+    return tuple((name, site) for name, site in use.uses if _reads_itself(code, name, site))
+
+
+def _reads_itself(code: Code, name: str, site: str | None) -> bool:
+    try:
+        file, expressions = code.expressions(site)
+    except NoEdit:
+        return True
+    return name.startswith(_TIMERS) or any(reads_clock(file, node) for node in expressions)
 
 
 def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:

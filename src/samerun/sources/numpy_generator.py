@@ -155,7 +155,7 @@ class NumpyGenerator(Source):
         if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
             text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
             return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
-        again = _runs_again([row for row in rows if row.call_site == last.call_site])
+        again = _is_run_again([row for row in rows if row.call_site == last.call_site])
         return Evidence(self.id, strength, text, last.call_site, _advise_for(line, again=again))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
@@ -207,7 +207,7 @@ def _advise_for(line: str, *, again: bool) -> str:
     return f"{seeds}{_ONCE}{_FOR_EACH if again else ''}"
 
 
-def _runs_again(rows: Sequence[Row]) -> bool:
+def _is_run_again(rows: Sequence[Row]) -> bool:
     """Whether a line ran more than once, or in more than one process: one constant would make them alike."""
     made = Counter(row.process for row in rows)
     return len(made) > 1 or max(made.values()) > 1 or any(".worker" in process for process in made)

@@ -132,7 +132,7 @@ class WorkerArrival(Source):
 
         names = {row.call_site: row.name for row in taken}
         found = system_values.find_seed_site(
-            difference, lambda code, file, node: _calls_at(file, node, names)
+            difference, lambda code, file, node: _is_called_at(file, node, names)
         )
         if found is None:
             return None
@@ -198,5 +198,5 @@ def _advise(name: str | None) -> str | None:
     return _SHARES if name in completion_order.COUNTED else _NUMBERED
 
 
-def _calls_at(file: File, node: ast.expr, sites: Collection[str | None]) -> bool:
+def _is_called_at(file: File, node: ast.expr, sites: Collection[str | None]) -> bool:
     return isinstance(node, ast.Call) and file.site(node.lineno) in sites

@@ -22,8 +22,9 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
 
     And what the controls that were asked for changed beside. A line for each; [] for nothing.
     """
+    from samerun.comparing.in_play import list_used_by_code
     from samerun.comparing.pairing import read
-    from samerun.comparing.uncontrolled import FILES, find_left_files, list_uncontrolled
+    from samerun.comparing.uncontrolled import FILES, find_left_files
     from samerun.sources.catalogue import find_sources
 
     if run.manifest.mode in (None, "off"):
@@ -32,7 +33,7 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
         recorded = read(run)
     except SamerunError:  # said elsewhere, where the run is needed
         return []
-    found = list_uncontrolled(recorded)
+    found = list_used_by_code(recorded)
     left = None if options.scratch else find_left_files(recorded)
     known = find_sources()
     free = [all(known[used.source].is_beyond_control(name) for name, _ in used.uses) for used in found]

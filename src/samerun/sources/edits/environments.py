@@ -76,7 +76,7 @@ def _find_maker(code: Code, file: File, name: str) -> ast.Assign | None:
         for statement in file.every(ast.Assign)
         if [file.said(target) for target in statement.targets] == [name] and _makes(file, statement.value)
     ]
-    return made[0] if len(made) == 1 and _runs_once(code, file, made[0]) else None
+    return made[0] if len(made) == 1 and _is_run_once(code, file, made[0]) else None
 
 
 def _makes(file: File, value: ast.expr) -> bool:
@@ -84,7 +84,7 @@ def _makes(file: File, value: ast.expr) -> bool:
     return any((file.called(call) or "").partition(".")[0] in _PACKAGES for call in calls)
 
 
-def _runs_once(code: Code, file: File, node: ast.AST) -> bool:
+def _is_run_once(code: Code, file: File, node: ast.AST) -> bool:
     """Whether it is in no loop, and in no function but one that is called once, as far as the code shows."""
     loops = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.comprehension, ast.ClassDef)
     if any(isinstance(around, loops) for around in file.around(node)):
@@ -104,7 +104,7 @@ def _runs_once(code: Code, file: File, node: ast.AST) -> bool:
     call = other.parent(use)
     called = isinstance(call, ast.Call) and call.func is use
     inside = other is file and function in other.around(use)
-    return called and not inside and _runs_once(code, other, use)
+    return called and not inside and _is_run_once(code, other, use)
 
 
 def _find_last(file: File, name: str, made: ast.Assign) -> ast.Assign:

@@ -151,7 +151,7 @@ def _note_shared(module: str) -> Callable[[Journal], Undo]:
     return watch
 
 
-def _top(name: str) -> str:
+def _get_top(name: str) -> str:
     return name.partition(".")[0]
 
 
@@ -229,5 +229,5 @@ WATCHED: tuple[tuple[str, str, Callable[[Journal], Undo]], ...] = (
     ("multiprocessing.process", "BaseProcess", _note_processes),
     ("multiprocessing.pool", "ThreadPool", _note_thread_pools),
     ("asyncio", "to_thread", _note_tasks_in_threads),
-    *((module, _top(names[0]), _note_shared(module)) for module, names in _MAKES_SHARED.items()),
+    *((module, _get_top(names[0]), _note_shared(module)) for module, names in _MAKES_SHARED.items()),
 )
