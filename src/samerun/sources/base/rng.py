@@ -164,7 +164,7 @@ class Rng(Source):
             number = f'int(os.environ["{rank}"])'
             return replace(found, advice=f"{self.mended_by}({number})  # another one on each rank")
         if difference.a.beside.get(self.id):
-            advice = f"{self.mended_by}(number)  # another one for each process that runs this script"
+            advice = f"{self.mended_by}(number)  # another one for each process that draws from it"
             return replace(found, advice=advice)
         return found
 
