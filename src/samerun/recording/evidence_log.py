@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from samerun import callsite
@@ -33,6 +33,9 @@ class Sink(Protocol):
 
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
+
+    def pausing(self) -> AbstractContextManager[None]:
+        """Nothing that this thread does meanwhile is recorded."""
 
     @property
     def is_open(self) -> bool:

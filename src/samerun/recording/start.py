@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import TYPE_CHECKING
 
-from samerun.recording import dynamo_skip
+from samerun.recording import dry_runs, dynamo_skip
 from samerun.sources.foreign_kernels import EXTENSIONS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def prepare(journal: Journal) -> None:
 def list_watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `act_on_import` wants to hear of."""
     of_operations = {"random", _INDUCTOR, *_TRITON, *_EXTENSIONS} if plan.tier == "ops" else set[str]()
-    return frozenset({"torch", dynamo_skip.NAME, "numpy.random", *_POOLS} | of_operations)
+    return frozenset({"torch", dynamo_skip.NAME, dry_runs.MODULE, "numpy.random", *_POOLS} | of_operations)
 
 
 def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
@@ -46,6 +46,8 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
         from samerun.sources.numpy_global import NumpyGlobal
 
         journal.on_import(NumpyGlobal.id)  # what draws before the first step shows as a change
+    if module == dry_runs.MODULE and journal.sink is not None:
+        dry_runs.leave_out(journal.sink.pausing)
     if module in _POOLS and journal.on_pool is not None:
         journal.on_pool(module)
     if plan.tier == "ops":

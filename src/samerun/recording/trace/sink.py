@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -247,6 +247,16 @@ class TraceSink:
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
         return self._cursor.local.paused
+
+    @contextlib.contextmanager
+    def pausing(self) -> Iterator[None]:
+        """Nothing that this thread does meanwhile is recorded."""
+        local = self._cursor.local
+        before, local.paused = local.paused, True
+        try:
+            yield
+        finally:
+            local.paused = before
 
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""

@@ -70,7 +70,11 @@ def note_uses(module: str, journal: Journal) -> Undo:
     if module == "selectors":
         return wrapping.wrap_attribute(owner.DefaultSelector, "select", note("selector.select", _selects))
     if module == "torch.distributed":
-        received = [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
+        # also where they are defined: P2POp asks whether it is given that very function
+        defined = [sys.modules[owner.recv.__module__]]
+        received = [
+            wrapping.wrap_attribute(owner, name, note(name, _takes_from_any), defined) for name in _RECEIVE
+        ]
         counted = [
             wrapping.wrap_attribute(owner.Store, name.rpartition(".")[2], note(name, _by_the_user))
             for name in COUNTED
