@@ -81,3 +81,19 @@ def test_those_of_several_processes_or_instances_are_left_alone(tmp_path: Path) 
     row = unseeded(program, "env.reset")
     for other in (unseeded(program, "env.reset", "rank1"), row):
         assert program.refused("numpy-generator", row, other)
+
+
+def test_the_seed_that_the_program_is_given_seeds_the_environment(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import argparse, gymnasium as gym, torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--seed", type=int, default=1)
+        args = parser.parse_args()
+        env = gym.make("A")
+        torch.manual_seed(args.seed)
+        env.reset()
+        """,
+    )
+    assert program.mended("numpy-generator", unseeded(program, "env.reset")) == "+env.reset(seed=args.seed)"

@@ -918,3 +918,48 @@ def test_a_helping_program_is_seeded_in_its_own_file(tmp_path):
     site = program.at("np.random.rand", "prepare.py")
     drew = differing("draw", "numpy-global", site, process="rank0.helper-12345678")
     assert program.mended("numpy-global", drew, path="prepare.py") == "+np.random.seed(0)"
+
+
+GIVEN = """
+import argparse, time
+import numpy as np
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=0)
+args = parser.parse_args()
+torch.manual_seed(args.seed)
+np.random.seed(int(time.time()))
+rng = np.random.default_rng()
+
+def more():
+    np.random.seed(int(time.time()))
+
+more()
+"""
+
+
+def test_the_seed_that_the_program_is_given_stands_where_it_is_at_hand(tmp_path: Path) -> None:
+    """Runs with other seeds are to differ in all that is drawn."""
+    program = Program(tmp_path, GIVEN)
+    rows = [differing("seed", "np.random.seed", program.at("np.random.seed"))]
+    assert "+np.random.seed(args.seed)" in program.mended("clock", *rows)
+    made = equal("unseeded", "numpy-generator", program.at("default_rng"))
+    assert "+rng = np.random.default_rng(args.seed)" in program.mended("numpy-generator", made)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.manual_seed(args.seed)", "torch.manual_seed(7)"),  # nobody gives it
+        ("torch.manual_seed(args.seed)", "if args.seed:\n    torch.manual_seed(args.seed)"),  # not always
+        (
+            "args = parser.parse_args()\n",
+            "args = parser.parse_args()\nargs = other(args)\n",
+        ),  # another by then
+    ],
+)
+def test_a_seed_that_may_not_be_there_is_a_constant(tmp_path: Path, old: str, new: str) -> None:
+    program = Program(tmp_path, GIVEN.replace(old, new))
+    made = equal("unseeded", "numpy-generator", program.at("default_rng"))
+    assert "+rng = np.random.default_rng(0)" in program.mended("numpy-generator", made)

@@ -18,6 +18,7 @@ from samerun.runs.difference import Difference
 from samerun.sources.catalogue import find_sources
 from samerun.sources.code import digests_of
 from samerun.sources.edits.each_call import keep_calls_apart
+from samerun.sources.edits.outside_values import keep_given_seed
 from samerun.sources.edits.ranks import keep_ranks_apart
 
 
@@ -160,7 +161,7 @@ def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edi
     try:
         whole = read_whole(difference)
         edits = keep_calls_apart(source.mend(whole, cause.call_site, code), whole, code)
-        return keep_ranks_apart(edits, difference, code)
+        return keep_given_seed(keep_ranks_apart(edits, difference, code), code)
     except NoEdit as reason:
         raise NoEdit(str(reason)) from None
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:

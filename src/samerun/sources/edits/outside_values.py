@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from samerun.editing.data_flow import Place, find_behind, find_given
+from samerun.editing.edit import Change, Edit
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs import untrusted
@@ -15,6 +17,8 @@ from samerun.runs.difference import Difference
 from samerun.runs.source_lines import parse_site
 from samerun.sources.evidence import rows
 
+_CONSTANT = re.compile(r"(?:\s*[\w.]+\.(?:reset\(seed=|seed\())?(?P<seed>0)\)?\n?")
+_SEEDING = frozenset({"seed", "default_rng", "RandomState", "Random", "SeedSequence"})
 _MOST_BYTES = 256 << 10  # of a file of settings
 
 
@@ -95,3 +99,59 @@ def is_given_from_outside(code: Code, file: File, found: ast.expr) -> bool:
         if isinstance(node, ast.Attribute)
         for value in find_given(code, (file, node))
     )
+
+
+def keep_given_seed(edits: Sequence[Edit], code: Code) -> list[Edit]:
+    """The edits, with the seed that the program is given in the place of a constant, where it is at hand.
+
+    So where the script seeds torch with it in the same block: runs with other seeds then differ in all of it.
+    """
+    return [_write_given(edit, code) if isinstance(edit, Change) else edit for edit in edits]
+
+
+def _write_given(edit: Change, code: Code) -> Change:
+    constant = _CONSTANT.fullmatch(edit.text)
+    if constant is None:
+        return edit
+    file = code.file(edit.path)
+    if constant.group() == "0" and not _is_seed(file, edit):
+        return edit
+    given = _find_given_seed(code, file, file.line_of(edit.start))
+    if given is None:
+        return edit
+    start, end = constant.span("seed")
+    return replace(edit, text=f"{edit.text[:start]}{given}{edit.text[end:]}")
+
+
+def _is_seed(file: File, edit: Change) -> bool:
+    """Whether the change gives a call that seeds a generator its one argument."""
+    for call in file.every(ast.Call):
+        if get_last_name(call) in _SEEDING and not call.keywords and len(call.args) < 2:
+            end = file.span(call)[1] - 1
+            if (edit.start, edit.end) == (file.span(call.args[0]) if call.args else (end, end)):
+                return True
+    return False
+
+
+def _find_given_seed(code: Code, file: File, line: int) -> str | None:
+    """What the block of a line seeds torch with, if it comes from outside and is there by then."""
+    for call in file.every(ast.Call):
+        if file.called(call) != "torch.manual_seed" or len(call.args) != 1:
+            continue
+        statement = file.parent(call)
+        block = None if statement is None else file.parent(statement)
+        root = seed = call.args[0]
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or not isinstance(block, (ast.Module, ast.FunctionDef)):
+            continue
+        made = [node for node in block.body if isinstance(node, ast.Assign) and _binds(node, root.id)]
+        at = (node for node in block.body if node.lineno <= line <= (node.end_lineno or line))
+        within = any(not isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in at)
+        if len(made) == 1 and made[0].lineno < line and within and is_given_from_outside(code, file, seed):
+            return file.said(seed)
+    return None
+
+
+def _binds(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
