@@ -188,6 +188,15 @@ def test_distributed_checkpoint(tmp_path: Path) -> None:
     assert found.framework == "torch.distributed.checkpoint"
     assert {*found.has} == {"model", "optimizer", "scheduler", "step"}
     assert lacking(found) == {*RNGS, "loader"}
+    names = (
+        "m.0.weight",
+        "o.state.0.weight.exp_avg",
+        "o.param_groups.0.lr",
+        "s.last_epoch",
+        "m.state.0.weight",
+    )
+    own = audit(checkpoints.distributed(tmp_path / "c", *names))
+    assert own.has == ("model", "optimizer", "scheduler")
     more = audit(checkpoints.distributed(tmp_path / "b", "rng.cuda", "rng.numpy", "dataloader.0"))
     assert {*more.has} == {"model", "torch-cuda", "numpy-global", "loader"}
 

@@ -16,8 +16,10 @@ from samerun.state.auditing.parts import Parts
 from samerun.tensor_files.pickles import Call
 
 _NAMES = {
-    "optimizer": r"optim",
-    "scheduler": r"sched",
+    # also by what is in them, under a name of the script's: o.state.0.weight.exp_avg, s.last_epoch
+    "optimizer": r"optim|(^|\.)param_groups(\.|$)"
+    r"|(^|\.)state\..*\.(step|exp_avg(_sq)?|max_exp_avg_sq|momentum_buffer|square_avg|sum)$",
+    "scheduler": r"sched|(^|\.)(last_epoch|_?last_lr|base_lrs|_step_count)(\.|$)",
     "scaler": r"scaler",
     "loader": r"loader|sampler",
     PythonRandom.id: r"(rng|random).*python|python.*(rng|random)",
