@@ -948,6 +948,20 @@ def test_the_seed_that_the_program_is_given_stands_where_it_is_at_hand(tmp_path:
     assert "+rng = np.random.default_rng(args.seed)" in program.mended("numpy-generator", made)
 
 
+def test_so_does_one_that_a_function_is_given(tmp_path: Path) -> None:
+    body = "".join(
+        f"    {line}\n" for line in GIVEN.partition("args = parser.parse_args()\n")[2].splitlines()[:3]
+    )
+    program = Program(
+        tmp_path,
+        "import argparse, time\nimport numpy as np\nimport torch\n\n"
+        f"def main(args):\n{body}\n\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--seed", type=int)\nmain(parser.parse_args())\n',
+    )
+    made = equal("unseeded", "numpy-generator", program.at("default_rng"))
+    assert "+    rng = np.random.default_rng(args.seed)" in program.mended("numpy-generator", made)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

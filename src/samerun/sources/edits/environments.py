@@ -45,7 +45,7 @@ def explain_unseeded(code: Code, rows: Sequence[Row]) -> str | None:
     seeding = next((found[1] for call in calls if (found := _find_seeding(file, call)) is not None), None)
     if seeding is None:
         return None
-    number = seeding.replace("0", "number")
+    number = f"{seeding.removesuffix('0)')}number)"
     return (
         "the environment is made in several processes, or again and again, or nobody sees where, and one "
         f"seed would begin all of them alike: {number} once after each is made, with another number for each"

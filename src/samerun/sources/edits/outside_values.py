@@ -145,13 +145,19 @@ def _find_given_seed(code: Code, file: File, line: int) -> str | None:
             root = root.value
         if not isinstance(root, ast.Name) or not isinstance(block, (ast.Module, ast.FunctionDef)):
             continue
-        made = [node for node in block.body if isinstance(node, ast.Assign) and _binds(node, root.id)]
         at = (node for node in block.body if node.lineno <= line <= (node.end_lineno or line))
         within = any(not isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in at)
-        if len(made) == 1 and made[0].lineno < line and within and is_given_from_outside(code, file, seed):
+        if within and _is_bound_before(root.id, block, line) and is_given_from_outside(code, file, seed):
             return file.said(seed)
     return None
 
 
-def _binds(node: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+def _is_bound_before(name: str, block: ast.Module | ast.FunctionDef, line: int) -> bool:
+    """Whether a name has one value in a block, and has it by that line."""
+    made = [node for node in ast.walk(block) if isinstance(node, ast.Name) and node.id == name]
+    stored = [node for node in made if not isinstance(node.ctx, ast.Load)]
+    if isinstance(block, ast.FunctionDef) and any(
+        isinstance(item, ast.arg) and item.arg == name for item in ast.walk(block.args)
+    ):
+        return not stored
+    return len(stored) == 1 and stored[0].lineno < line
