@@ -27,7 +27,7 @@ _NATIVE = "python3"  # the kernel of the Python that runs this
 _RECORDED = "samerun.launching.bootstrap"  # in the kernel, if it is recorded
 _CALL = f"for _ in filter(None, [__import__('sys').modules.get('{_RECORDED}')]): _."
 _BEGIN, _END = f"{_CALL}begin_cells()", f"{_CALL}end_cells()"
-_END_S = 60.0
+_REPLY_S = 60.0
 
 
 class _Client(NotebookClient):
@@ -44,7 +44,8 @@ class _Client(NotebookClient):
         client: Any = self.kc
         if not self._begun:
             self._begun = True
-            await client.execute(_BEGIN, silent=True, store_history=False, reply=True)
+            with contextlib.suppress(Exception):  # a kernel that has died is found by its first cell
+                await client.execute(_BEGIN, silent=True, store_history=False, reply=True, timeout=_REPLY_S)
         return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
 
     def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
@@ -68,7 +69,7 @@ class _Client(NotebookClient):
         manager: Any = self.km
         if client is not None and manager is not None and await _is_alive(manager):
             with contextlib.suppress(Exception):  # it died, or hangs: then it is killed all the same
-                await client.execute(_END, silent=True, store_history=False, reply=True, timeout=_END_S)
+                await client.execute(_END, silent=True, store_history=False, reply=True, timeout=_REPLY_S)
                 await manager.request_shutdown()
                 await manager.finish_shutdown()
         await super()._async_cleanup_kernel()

@@ -39,8 +39,9 @@ def list_differing_sizes(whole: Run, other: Run) -> set[int]:
         if path in others and is_of_torch(path, file):
             for name, value in file.values.items():
                 there = others[path].values.get(name, value)
-                if name.startswith("tensor ") and there != value:
-                    found.add(int(str(value).rpartition(" ")[2]))
+                size = str(value).rpartition(" ")[2]
+                if name.startswith("tensor ") and there != value and size.isdecimal():
+                    found.add(int(size))
     return found
 
 
