@@ -128,9 +128,12 @@ def _selects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _takes_from_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether `recv` names no rank to receive from: then it takes what comes first, from whomever."""
+    """Whether `recv` names no rank to receive from: then it takes what comes first, from whomever.
+
+    Not where torch itself calls it, `irecv` in `recv` for one.
+    """
     named = wrapping.Parameter("src", 1).of(args, kwargs, None), kwargs.get("group_src")
-    return named == (None, None)
+    return named == (None, None) and callsite.is_called_directly()
 
 
 def _returns_early(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
