@@ -77,6 +77,14 @@ def test_what_the_kernel_draws_as_it_starts_counts_for_nothing(trainer: Trainer)
     assert drawn[0] == drawn[1]
 
 
+def test_the_names_of_the_kernel_are_as_without_us(trainer: Trainer) -> None:
+    """`_` is what was shown last, which IPython keeps up as long as nobody else sets it."""
+    cells = "names = [name for name in dir() if 'each' in name]", "40 + 2", "print('last', _, names)"
+    (trainer.folder / "train.ipynb").write_text(write_notebook(*cells))
+    run = trainer.record("train.ipynb", control=Control())
+    assert "last 42 []" in (run.path / "output.txt").read_text()
+
+
 def test_a_seed_of_the_users_startup_file_stays(trainer: Trainer, tmp_path: Path) -> None:
     startup = tmp_path / "profile_default" / "startup"
     startup.mkdir(parents=True)

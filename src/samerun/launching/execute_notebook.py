@@ -25,8 +25,9 @@ from traitlets.config import Config
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NATIVE = "python3"  # the kernel of the Python that runs this
 _RECORDED = "samerun.launching.bootstrap"  # in the kernel, if it is recorded
-_CALL = f"for _ in filter(None, [__import__('sys').modules.get('{_RECORDED}')]): _."
-_BEGIN, _END = f"{_CALL}begin_cells()", f"{_CALL}end_cells()"
+# Expressions, which bind no name of the user's: IPython leaves `_` alone once code has set it.
+_CALL = "[each.{}() for each in [__import__('sys').modules.get('" + _RECORDED + "')] if each]"
+_BEGIN, _END = _CALL.format("begin_cells"), _CALL.format("end_cells")
 _REPLY_S = 60.0
 
 
