@@ -6,7 +6,6 @@ variables are found in the frames, and attributes in the dictionaries of their o
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import itertools
 import linecache
@@ -14,13 +13,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
 import msgspec
 
 from samerun import callsite, lineage, real_clock
 from samerun.interruption import is_the_scripts
+from samerun.recording.lines.frame_values import NOTHING, find_value, name_function
 from samerun.recording.lines.statements import Statement, find_statements
 from samerun.recording.lines.values import Values
 from samerun.runs.followed import GENERATOR, PREFIX, Value
@@ -36,8 +36,6 @@ _MOST_TIMES = 2_000  # that one statement is looked at
 _FEW_TIMES = 16  # that it is, however long that takes
 _MOST_S_OF_ONE = 0.5  # spent on one statement: on one in a loop that reads a long list, say
 _MOST_S = 20.0  # spent here by one process
-NOTHING = object()
-_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 
 Trace = Callable[[FrameType, str, Any], Any]
 
@@ -339,7 +337,7 @@ class _Frame:
     def _describe_statement(self, frame: FrameType, statement: Statement) -> list[Any]:
         """What one needs to know of a statement: where it is, the names of its values, what it calls."""
         below = self._code.below
-        calls = [[_name_function(frame, call.name), call.line + below] for call in statement.calls]
+        calls = [[name_function(frame, call.name), call.line + below] for call in statement.calls]
         loops = [type(find_value(frame, name)).__name__ for name in statement.loops]
         names = [list(statement.reads), list(statement.writes)]
         return ["statement", self._code.number, statement.line, statement.line + below, *names, calls, loops]
@@ -349,62 +347,3 @@ def _write_back(frame: FrameType) -> None:
     """Before Python 3.13 `f_locals` of a function is a copy, written back when asked for."""
     if sys.version_info < (3, 13):
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-
-
-def find_value(frame: FrameType, dotted: str) -> object:
-    """The value of a name in a frame, attribute by attribute, past everything that would run code."""
-    first, *rest = dotted.split(".")
-    value = frame.f_locals.get(first, NOTHING)
-    if value is NOTHING:
-        value = frame.f_globals.get(first, NOTHING)
-    if value is NOTHING:
-        value = getattr(builtins, first, NOTHING)
-    for name in rest:
-        value = _find_attribute(value, name)
-        if value is NOTHING:
-            break
-    return value
-
-
-def _find_attribute(value: object, name: str) -> object:
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except (AttributeError, TypeError):
-        return NOTHING
-    if isinstance(value, type):
-        return held.get(name, NOTHING)
-    if type(held) is not dict:
-        return NOTHING
-    if name in held:
-        return held[name]
-    for tensors in ("_parameters", "_buffers", "_modules"):  # of a torch.nn.Module
-        inner = held.get(tensors)
-        if type(inner) is dict and name in inner:
-            return inner[name]
-    return NOTHING
-
-
-def _name_function(frame: FrameType, dotted: str) -> str:
-    """`module.name` of what a call calls, as far as it can be known without running code."""
-    if dotted.startswith("."):
-        return dotted
-    owner, _, name = dotted.rpartition(".")
-    of = find_value(frame, owner) if owner else NOTHING
-    if isinstance(of, ModuleType):
-        return f"{of.__name__}.{name}"
-    found = find_value(frame, dotted)
-    kind = type(found)
-    if kind in _FUNCTIONS:
-        return _qualify(found)
-    if found is not NOTHING:
-        return _qualify(found if issubclass(kind, type) else kind)
-    if of is NOTHING:
-        return f".{name}"
-    return f"{_qualify(of if issubclass(type(of), type) else type(of))}.{name}"
-
-
-def _qualify(found: Any) -> str:
-    module = found.__module__
-    if module is None:  # a method of something built in
-        module = type(found.__self__).__module__
-    return f"{module}.{found.__qualname__}"

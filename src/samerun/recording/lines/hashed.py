@@ -19,7 +19,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from samerun import callsite
-from samerun.recording.lines.follow import NOTHING, find_value
+from samerun.recording.lines.frame_values import NOTHING, find_value
 from samerun.recording.lines.statements import Statement, find_statements
 from samerun.runs.followed import COMPREHENSIONS
 from samerun.runs.schema import OTHER, TEXTS
