@@ -21,6 +21,8 @@ import sysconfig
 from types import FrameType
 from typing import Final
 
+from samerun.installed_folders import find_installed_folder, list_target_folders
+
 _USER: Final = 2
 _THROUGH: Final = 1
 _END: Final = 0
@@ -47,7 +49,7 @@ _SCRIPTS = os.path.join(_PATHS["scripts"], "")
 _COPIED = re.compile(r"^.*/samerun-scratch-[^/]+(?=/)")  # the folders that stand for `/`: launching.scratch
 # What cloudpickle calls the code of each function that it pickles by value, since its 3.1.3.
 _DYNAMIC = "<dynamic-code>"
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+list_target_folders()  # before anything is observed: it opens files
 
 _own: dict[str, bool] = {}
 _folder: str | None = None
@@ -228,15 +230,13 @@ def _classify_file(name: str) -> int:
 def _is_library(name: str) -> bool:
     """Of a file that is walked through: whether it is an installed package's."""
     path = make_absolute(name)
-    return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
+    return not path.startswith(_SAMERUN) and find_installed_folder(path) is not None
 
 
 def _find_package(path: str) -> str | None:
     """The top-level package or module of an installed file; None for a file that is not installed."""
-    for part in _INSTALLED:
-        if part in path:
-            return path.split(part, 1)[1].split(os.sep, 1)[0].removesuffix(".py")
-    return None
+    folder = find_installed_folder(path)
+    return None if folder is None else path[len(folder) :].split(os.sep, 1)[0].removesuffix(".py")
 
 
 def _find_module_of(path: str) -> str:
@@ -273,10 +273,8 @@ def _shorten_path(name: str) -> str:
     if name.startswith("<"):
         return name
     path = make_absolute(name)
-    for part in _INSTALLED:
-        if part in path:
-            return path.split(part, 1)[1]
-    return show_path(path)
+    folder = find_installed_folder(path)
+    return show_path(path) if folder is None else path[len(folder) :]
 
 
 def show_path(path: str) -> str:

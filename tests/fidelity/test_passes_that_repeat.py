@@ -212,6 +212,68 @@ def test_an_order_of_its_own_makes_other_samples_of_the_same_base_seed() -> None
     assert not set(found[0].values()) & set(found[1].values())
 
 
+class ByEpoch:
+    """A worker_init_fn that seeds by what the training tells it, not by the base seed."""
+
+    epoch = 0
+
+    def __call__(self, worker: int) -> None:
+        seed(1000 * self.epoch + worker)
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("data", [Noise, Stream])
+def test_workers_that_are_seeded_otherwise_draw_otherwise(data: type, method: str) -> None:
+    """One base seed in all epochs: they repeat where the script's own seeds do, as without us."""
+    init = ByEpoch()
+
+    def run(epoch: int) -> bytes:
+        init.epoch = epoch
+        torch.manual_seed(0)
+        loader = DataLoader(data(), 4, num_workers=2, worker_init_fn=init, multiprocessing_context=method)
+        return torch.cat(list(loader)).numpy().tobytes()
+
+    epochs = [0, 1, 2, 0, 2]
+    for number in (0, 1):
+        with samerun.control(seed=number):
+            passes = [run(epoch) for epoch in epochs]
+        assert [passes.index(each) for each in passes] == [0, 1, 2, 0, 2]
+        with samerun.control(seed=number):
+            assert [run(epoch) for epoch in epochs] == passes
+
+
+class SeedsAnew(IterableDataset[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        seed_anew()
+        yield from (Noise()[index] for index in range(ROWS))
+
+
+def seed_anew(worker: int = 0) -> None:
+    torch.seed()
+    random.seed()
+    np.random.seed()
+
+
+@pytest.mark.parametrize(
+    ("data", "workers", "init"), [(SeedsAnew(), 0, None), (SeedsAnew(), 1, None), (Noise(), 1, seed_anew)]
+)
+def test_what_the_system_seeds_in_each_pass_never_repeats(data: Any, workers: int, init: Any) -> None:
+    def run() -> list[float]:
+        found = []
+        for _ in range(3):
+            generator = torch.Generator().manual_seed(0)
+            loader = DataLoader(data, 4, num_workers=workers, worker_init_fn=init, generator=generator)
+            found += torch.cat(list(loader)).flatten().tolist()
+        return found
+
+    with samerun.control(seed=0):
+        first = run()
+    assert len(set(first)) == len(first)
+    if init is None:  # else by the place of the worker, whom a second control has others of
+        with samerun.control(seed=0):
+            assert run() == first
+
+
 class SeedsItself(IterableDataset[torch.Tensor]):
     def __init__(self, column: int) -> None:
         self.column = column

@@ -338,6 +338,8 @@ def test_generators_that_a_module_holds_begin_with_the_task(
     assert go("1", "0") == pools
     for pool in pools:
         assert len({number for task in pool for number in task}) == 36
+    unseeded = [number for pool in pools for task in pool for number in task[SEEDED.stop :]]
+    assert len(set(unseeded)) == len(unseeded)  # another pool draws others, as plainly
     assert find_repeats(pools) == find_repeats(json.loads(run_plain(tmp_path, how, "1", "0")))
     assert list_seeded(go("3", "1"))[0] != list_seeded(pools)[0]  # the script's own seed counts
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from samerun import callsite
 from samerun.answers import find_direct_site
 from samerun.callsite import show_path
+from samerun.installed_folders import find_installed_folder
 from samerun.interruption import is_the_scripts
 from samerun.runs.schema import ENTROPY_FILES, MAPPED, RENAMED, STEADY
 
@@ -98,7 +99,8 @@ class Files:
         multiprocessing does so, whose sharing is seen where a process is started.
         """
         caller = callsite.find_caller(2)
-        if caller is not None and caller.f_globals.get("__name__", "").startswith("multiprocessing."):
+        ours = ("multiprocessing.", "samerun.")
+        if caller is not None and caller.f_globals.get("__name__", "").startswith(ours):
             return
         alive = _count_processes()
         if alive > 1 and arguments[0] >= 0 and arguments[2] not in _READ_ONLY:
@@ -108,7 +110,7 @@ class Files:
         if isinstance(file, int):
             return
         path = callsite.make_absolute(os.fsdecode(file))
-        if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
+        if path.startswith(self._elsewhere) or path.endswith(_SKIPPED) or find_installed_folder(path):
             if path.startswith(_SYSTEM):
                 self._note_system(path)
             return

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from samerun.digest import digest_bytes
+from samerun.installed_folders import list_target_folders
 from samerun.runs import notebook, untrusted
 
 _SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
@@ -119,4 +120,8 @@ def _list_roots(folder: str) -> tuple[Path, ...]:
     here = Path(folder).resolve()
     repository = next((above for above in (here, *here.parents) if (above / ".git").exists()), here)
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return (here, repository, *(Path(path).resolve() for path in sorted(installed)))
+    return (
+        here,
+        repository,
+        *(Path(path).resolve() for path in (*sorted(installed), *list_target_folders())),
+    )

@@ -37,7 +37,8 @@ class Code(Source):
 
     def describe(self) -> Mapping[str, Any]:
         """The digest of each of the user's own files that is imported now, by its path."""
-        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        modules = list(sys.modules.values())
+        files = (getattr(module, "__dict__", {}).get("__file__") for module in modules)  # wakes no lazy one
         found = {}
         for path in sorted({path for path in files if isinstance(path, str) and callsite.is_user_file(path)}):
             try:

@@ -16,7 +16,7 @@ from samerun.runs.plan import Control
 from samerun.sources.edits import studies
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
-from samerun.sources.patching.unseeded_generators import UnseededStreams
+from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.source import Journal, Kind, Label, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Around, Parameter, stand_in, wrap_attribute
 
@@ -62,7 +62,9 @@ class NumpyGenerator(Source):
             k = number.of(args, kwargs, None)
             if len(args) + len(kwargs) != 1 or not isinstance(k, int) or k < 0:
                 return original(*args, **kwargs)
-            return unseeded.stream().python().getrandbits(k)
+            value = unseeded.stream().python().getrandbits(k)
+            note_given(value)
+            return value
 
         return patch_randbits(randbits)
 

@@ -21,7 +21,7 @@ from samerun.runs.schema import ENTROPY_FILES
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.patching import attribute, seeding_calls
-from samerun.sources.patching.unseeded_generators import UnseededStreams
+from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.python_random import draw_seed, names_files, patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
@@ -93,6 +93,9 @@ class OsEntropy(World):
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             if a is None and self_ is not random._inst and not names_files():
                 a = unseeded.stream().seed64
+                original(self_, a, version)
+                note_given(hash(self_.getstate()))
+                return
             original(self_, a, version)
 
         return attribute.undo_all([*undos, _patch_reads(read), patch_seed(seed)])

@@ -31,6 +31,7 @@ from samerun.streams import stream_seed
 _urandom = os.urandom  # as it is before anybody replaces it
 _ENTROPY_BYTES = 32
 _pack = struct.Struct("625I")
+_NAME_FILES = ("tempfile", "datasets.fingerprint")
 
 
 class PythonRandom(Rng):
@@ -214,11 +215,15 @@ def _find_offset() -> int | None:
 
 
 def names_files() -> bool:
-    """Whether tempfile makes the generator: what it names must be another in each process."""
+    """Whether a module makes the generator that names files by it: the names must be others in each process.
+
+    Of Hugging Face's datasets it names the cache of what has no fingerprint: with the same name again, the
+    next run would take what the run before has left there.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module != "random" and not module.startswith("samerun."):
-            return bool(module == "tempfile")
+            return module in _NAME_FILES
         frame = frame.f_back
     return False

@@ -13,7 +13,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import resumed, seeding_calls
-from samerun.sources.patching.unseeded_generators import UnseededStreams
+from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import (
     MISSING,
@@ -100,6 +100,7 @@ class TorchCpu(TorchRng):
                 return original(*args, **kwargs)  # which says what is wrong
             value = unseeded.stream().seed64 >> 64 - _ENTROPY_BITS
             args[0].manual_seed(value)
+            note_given(value)
             return value
 
         return undo_all([undo_seed, wrap_attribute(kind, "seed", seed), resumed.watch_optimizers()])

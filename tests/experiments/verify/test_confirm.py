@@ -1,4 +1,5 @@
-"""Why a training is not the locked one, by further runs. Covers `as_locked.py` and `held.py`."""
+"""Why a training is not the locked one, by further runs. Covers `as_locked.py`, `held.py` and
+`code_places.py`."""
 
 from __future__ import annotations
 
@@ -95,6 +96,55 @@ def test_code_and_a_variable_are_confirmed_together(folder: Path, monkeypatch: p
     monkeypatch.setenv("TZ", "UTC")
     (folder / "train.py").write_text("lr = 0.2\n")
     assert list_confirmed(verified(training(), folder)) == ["train.py", "TZ"]
+
+
+def commit(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    who = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("add", "."), ("commit", "-qm", "More")):
+        subprocess.run([*who, *words], cwd=folder, check=True, capture_output=True)
+    locked(training(), folder, update=True)
+
+
+BEFORE = "import os\n\na = 1\n\nlr = 0.1\n\nb = 2\n\nc = a + b\n"
+AFTER = "import os  # for paths\n\none = 1\n\nlr = 0.2\n\nb = 2\n\nc = one + b\n"
+
+
+def test_an_innocent_file_is_not_confirmed_beside_the_one_that_moves_bits(folder: Path) -> None:
+    commit(folder, train=BEFORE, data="rows = []\n")
+    (folder / "train.py").write_text(AFTER)
+    (folder / "data.py").write_text("lines = []\n")
+    result = verified(training(), folder)
+    assert list_confirmed(result) == ["train.py"]
+    (item,) = (item for item in result.changed if item.confirmed)
+    assert (item.call_site, item.text, item.places) == ("train.py:5", "lr = 0.1 → lr = 0.2", 1)
+
+
+def test_two_places_that_only_together_bring_the_bits_back_are_both_named(folder: Path) -> None:
+    commit(folder, train=BEFORE)
+    (folder / "train.py").write_text(AFTER.replace("b = 2", "b = 0.2"))
+    (item,) = verified(training(), folder).changed
+    assert item.confirmed and item.places == 2
+    assert (item.call_site, item.text) == ("train.py:5", "lr = 0.1 → lr = 0.2, and 1 more place")
+
+
+def test_places_that_change_no_code_are_none(folder: Path) -> None:
+    commit(folder, train=BEFORE)
+    (folder / "train.py").write_text("# A training.\n" + BEFORE.replace("0.1", "0.2"))
+    machine = training()
+    (item,) = verified(machine, folder).changed
+    assert item.confirmed and item.call_site == "train.py:6"
+    assert len(machine.script.calls) == 3  # nothing was left to search
+
+
+def test_what_moves_no_bit_when_it_is_put_back_is_ruled_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "train.py").write_text("lr = 0.1\nx = 1\n")
+    always = Script(steps=5, flips=frozenset((run, 3, "loss") for run in range(1, 9)), calls=[])
+    result = verified(Training(always), folder)
+    assert [item.ruled_out for item in result.changed] == [True]
 
 
 def test_what_does_not_bring_the_locked_bits_back_is_not_confirmed(folder: Path) -> None:

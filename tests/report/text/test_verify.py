@@ -70,23 +70,27 @@ def test_where_nothing_changed_the_two_runs_tell_the_cause() -> None:
     proved = (replace(changed[0], confirmed=True),)
     text = shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=proved)
     assert "Cause" not in text and "Changed since the lock code: train.py:6" in text
-    assert "lr=0.2 (confirmed: with the whole file as locked, a run gives the locked bits)" in text
+    assert "lr=0.2 (confirmed: with it as locked, a run gives the locked bits)" in text
 
 
-def test_what_was_put_back_is_said_whole_files_and_variables() -> None:
+def test_what_was_put_back_is_said_and_what_was_ruled_out() -> None:
     changed = (
-        Changed("code", "a.py", "lr=0.1 → lr=0.2, and 3 more places", "a.py:6", confirmed=True),
+        Changed("code", "a.py", "lr=0.1 → lr=0.2, and 3 more places", "a.py:6", confirmed=True, places=4),
         Changed("code", "b.py", "b.py is no longer used", confirmed=True),
         Changed("code", "c.py", "c.py is new"),
         Changed("variable", "TZ", "TZ: not set → UTC", confirmed=True),
+        Changed("variable", "LANG", "LANG: C → en", ruled_out=True),
     )
-    proof = " (confirmed: with these 2 files, each whole, as locked, a run gives the locked bits)"
+    proof = " (confirmed: with these 6 changes as locked, a run gives the locked bits)"
     assert describe_changed(changed) == [
         f"code: a.py:6: lr=0.1 → lr=0.2, and 3 more places{proof}",
         f"code: b.py is no longer used{proof}",
         "code: c.py is new",
-        "variable: TZ: not set → UTC (confirmed: with it as locked, a run gives the locked bits)",
+        f"variable: TZ: not set → UTC{proof}",
+        "variable: LANG: C → en (ruled out: with it as locked, a run gives the same bits as without)",
     ]
+    text = shown(verdict="differs", moved=MOVED, changed=changed[4:])
+    assert "Changed since the lock variable" in text and "likely" not in text
 
 
 def test_a_training_that_does_not_repeat_shows_where_its_own_runs_part() -> None:

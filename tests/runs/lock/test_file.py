@@ -183,7 +183,7 @@ def test_neither_a_link_nor_a_pipe_nor_a_folder_is_read(tmp_path: Path) -> None:
         read_lock(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("name", ["a", "a/b.py", "…/a.csv", "folder/", "./"])
+@pytest.mark.parametrize("name", ["a", "a/b.py", "…/a.csv", "folder/", "./", "…/"])
 def test_names_below_the_lock(name: str) -> None:
     assert is_inside(name)
 

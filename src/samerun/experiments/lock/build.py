@@ -8,14 +8,13 @@ from dataclasses import replace
 from samerun.comparing.pairing import read
 from samerun.experiments.lock.draw_counts import DRAWS, count_draws
 from samerun.experiments.lock.moved import list_locked_steps
-from samerun.experiments.lock.named_files import limit_files
+from samerun.experiments.lock.named_files import MOST_CODE, MOST_INPUTS, limit_files
 from samerun.experiments.lock.observed import Observed
 from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.lock.file import format_lock
 from samerun.runs.plan import Control
 
 MOST_LINES = 200  # of the file, however long the run
-_MOST_FILES = 30  # of code, and of inputs
 _MOST_REVISIONS = 12
 _MOST_CHECKPOINTS = 16
 _MOST_METRICS = 12
@@ -38,9 +37,9 @@ def build_lock(
             seed=control.seed,
             ranks=observed.ranks,
             steps=observed.steps,
-            code=replace(code, files=limit_files(code.files, _MOST_FILES)),
+            code=replace(code, files=limit_files(code.files, MOST_CODE)),
             environments={observed.environment.id: build_environment(observed)},
-            inputs=limit_files(observed.inputs, _MOST_FILES),
+            inputs=limit_files(observed.inputs, MOST_INPUTS),
             revisions=dict(sorted(observed.revisions.items())[:_MOST_REVISIONS]),
             portable=observed.portable,
             counts={} if DRAWS in left_out else count_draws(read(observed.run)),

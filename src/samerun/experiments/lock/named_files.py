@@ -10,6 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from samerun.runs.lock.content import EVERYTHING, OUTSIDE, is_inside
 
+MOST_CODE = 300  # files that a lock names one by one: those of code are looked up in git by their digests
+MOST_INPUTS = 30
+
 
 def name_file(path: str, folder: str) -> str:
     """The name of a file that a run in `folder` shows as `path`."""

@@ -16,18 +16,22 @@ from samerun.runs.lock.content import Lock
 from samerun.runs.provenance import select_environment
 
 
-def find_locked_code(lock: Lock, folder: Path, changed: Sequence[Changed]) -> dict[str, bytes] | None:
-    """The locked version of each file of code that is another one or gone; None where git lacks one."""
+def find_locked_code(
+    lock: Lock, folder: Path, changed: Sequence[Changed]
+) -> tuple[dict[str, bytes], list[str]]:
+    """The locked version of each file of code that is another one or gone, and those that git has not."""
     found: dict[str, bytes] = {}
+    lacking: list[str] = []
     for item in changed:
         digest = lock.code.files.get(item.name)
         if item.kind != "code" or digest is None:
             continue
         version = find_version(folder, item.name, digest, lock.code.commit)
         if version is None:
-            return None
-        found[item.name] = version
-    return found
+            lacking.append(item.name)
+        else:
+            found[item.name] = version
+    return found, lacking
 
 
 @contextlib.contextmanager

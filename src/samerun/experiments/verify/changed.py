@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from samerun.experiments.lock.environment_class import EnvironmentClass
-from samerun.experiments.lock.named_files import limit_files
+from samerun.experiments.lock.named_files import MOST_CODE, MOST_INPUTS, limit_files
 from samerun.experiments.lock.observed import Observed
 from samerun.experiments.lock.own_variables import is_text, read_variables
 from samerun.runs.lock.content import Environment, Lock
 
 Kind = Literal["code", "input", "package", "setting", "variable", "machine"]
-_MOST_FILES = 30
 
 
 @dataclass(frozen=True)
@@ -25,18 +24,15 @@ class Changed:
     text: str
     call_site: str | None = None  # the first line of code that is another one
     confirmed: bool = False  # with it as locked, and all else as it is, a run gives the locked bits
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of code, which is put back whole."""
-        return self.kind == "code"
+    ruled_out: bool = False  # with it as locked, a run has the same bits as without
+    places: int = 0  # of a file, that are confirmed; all that `text` and `call_site` are about
 
 
 def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[Changed, ...]:
     """What of a run is not as locked, in the order in which it explains a difference."""
     return (
         *list_changed_code(lock, observed.code.files),
-        *_list_files("input", lock.inputs, limit_files(observed.inputs, _MOST_FILES)),
+        *_list_files("input", lock.inputs, limit_files(observed.inputs, MOST_INPUTS)),
         *_list_revisions(lock.revisions, observed.revisions),
         *list_changed_class(locked, observed.environment),
         *list_changed_variables(lock),
@@ -45,7 +41,7 @@ def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[C
 
 def list_changed_code(lock: Lock, files: Mapping[str, str]) -> tuple[Changed, ...]:
     """The user's files that are others, gone or new."""
-    return _list_files("code", lock.code.files, limit_files(files, _MOST_FILES))
+    return _list_files("code", lock.code.files, limit_files(files, MOST_CODE))
 
 
 def list_changed_variables(lock: Lock, *, texts: bool = True) -> tuple[Changed, ...]:

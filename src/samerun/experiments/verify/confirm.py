@@ -19,6 +19,7 @@ from samerun.experiments.verify.as_locked import (
     set_as_locked,
 )
 from samerun.experiments.verify.changed import Changed
+from samerun.experiments.verify.code_places import Place, describe_places, list_places, put_back
 from samerun.experiments.verify.held import Held
 from samerun.experiments.verify.request import VerifyRequest
 from samerun.experiments.verify.result import VerifyResult
@@ -28,6 +29,9 @@ from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.plan import Plan
 from samerun.sources.catalogue import find_sources
+
+_MOST_RUNS = 24  # to find which of the places that changed it is, beyond that it is one of them
+_Part = Place | str  # that is put back; a variable by its name
 
 
 @dataclass(frozen=True)
@@ -87,60 +91,102 @@ class _PutBack:
     def __init__(self, suspicion: Suspicion, trials: Trials) -> None:
         self._suspicion = suspicion
         self._trials = trials
-        asked, changed = suspicion.asked, suspicion.result.changed
-        self._code = find_locked_code(asked.lock, asked.request.folder, changed)
+        self._folder = suspicion.asked.request.folder
+        # Not new files: the locked code does not use them.
+        self._code, self._lacking = find_locked_code(
+            suspicion.asked.lock, self._folder, suspicion.result.changed
+        )
         self._variables = suspicion.held.environment.variables
+        self._without_effect: set[str] = set()  # what was put back, and not one bit was another
+        self._left = _MOST_RUNS
 
     def confirm(self) -> VerifyResult:
         """The result, with the changes that were put back and brought the locked bits back."""
         result = self._suspicion.result
-        back = self._code or {}  # not new files: the locked code does not use them
-        code = [item for item in result.changed if item.kind == "code" and item.name in back]
-        others = [
-            item for item in result.changed if item.kind == "variable" and may_set(item.name, self._variables)
-        ]
         notes = result.notes
-        if self._code is None:
-            untried = "whether the code that changed is the reason was not tried"
+        if self._lacking:
+            more = f" and {len(self._lacking) - 1} more" if self._lacking[1:] else ""
+            untried = f"whether {self._lacking[0]}{more} is the reason was not tried"
             notes = (*notes, f"{untried}: git does not have it as it was locked")
+        code: list[_Part] = list(list_places(self._folder, self._code))
+        others: list[_Part] = [
+            item.name
+            for item in result.changed
+            if item.kind == "variable" and may_set(item.name, self._variables)
+        ]
         if not code and not others:
             return replace(result, notes=notes)
-        needed: Sequence[Changed] = []
-        if code and self._gives_locked_bits(code):
-            needed = code
-        elif others and self._gives_locked_bits([*code, *others]):
-            needed = find_smallest(others, lambda part: self._gives_locked_bits([*code, *part]))
-            needed = needed if not code or self._gives_locked_bits(needed) else [*code, *needed]
+        needed = self._find_needed(code, others)
         if not needed:
-            put_back = " and ".join(_name([*code, *others]))
-            notes = (*notes, f"with {put_back} as locked, the bits are not the locked ones either")
-        found = (replace(item, confirmed=item in needed) for item in result.changed)
-        return replace(result, changed=tuple(found), notes=notes)
+            tried = " and ".join(_name([*code, *others]))
+            notes = (*notes, f"with {tried} as locked, the bits are not the locked ones either")
+        if self._left < 0:
+            notes = (
+                *notes,
+                f"fewer of these changes may be enough: the search ended at {_MOST_RUNS} runs",
+            )
+        found = tuple(self._mark(item, needed) for item in result.changed)
+        return replace(result, changed=found, notes=notes)
 
-    def _gives_locked_bits(self, changes: Sequence[Changed]) -> bool:
+    def _find_needed(self, code: list[_Part], others: list[_Part]) -> list[_Part]:
+        """The smallest part of them that brings the locked bits back; () where all together do not."""
+        if code and self._gives_locked_bits(code):
+            return find_smallest(code, self._try)
+        if not others or not self._gives_locked_bits([*code, *others]):
+            return []
+        needed = find_smallest(others, lambda part: self._try([*code, *part]))
+        if not code or self._try(needed):
+            return needed
+        return [*find_smallest(code, lambda part: self._try([*part, *needed])), *needed]
+
+    def _mark(self, item: Changed, needed: Sequence[_Part]) -> Changed:
+        if item.kind == "variable" and item.name in needed:
+            return replace(item, confirmed=True)
+        mine = [part for part in needed if isinstance(part, Place) and part.file == item.name]
+        if item.kind == "code" and mine:
+            item = replace(item, confirmed=True, places=len(mine))
+            line = describe_places(self._folder, self._code, mine)
+            site, _, text = (line or "").partition(": ")
+            return item if line is None else replace(item, call_site=site, text=text)
+        known = item.kind in ("code", "variable") and item.name in self._without_effect
+        return replace(item, ruled_out=known)
+
+    def _try(self, parts: list[_Part]) -> bool:
+        """Whether they bring the locked bits back; False, too, once so many runs were made for it."""
+        self._left -= 1
+        return self._left >= 0 and self._gives_locked_bits(parts)
+
+    def _gives_locked_bits(self, parts: Sequence[_Part]) -> bool:
         suspicion = self._suspicion
         request = suspicion.asked.request
-        variables = [item.name for item in changes if item.kind == "variable"]
-        code = self._code if any(item.kind == "code" for item in changes) else None
+        variables = [part for part in parts if isinstance(part, str)]
+        places = [part for part in parts if isinstance(part, Place)]
         with contextlib.ExitStack() as stack:
             at = request.workspace
-            if code:
-                copy = stack.enter_context(make_locked_copy(request.folder, code))
+            if places:
+                files = put_back(request.folder, self._code, places)
+                copy = stack.enter_context(make_locked_copy(request.folder, files))
                 if copy is None:
                     return False
                 at = at.within(copy)
             stack.enter_context(set_as_locked(self._variables, variables))
-            stage = f"running with {' and '.join(_name(changes))} as locked"
+            part = f" in {len(places)} of the changes" if places and self._left < _MOST_RUNS else ""
+            stage = f"running with {' and '.join(_name(parts))} as locked{part}"
             (run,) = self._trials.record(stage, 1, suspicion.plan, at)
         if run_outcome.explain_failure([run], parted=False) is not None:
             return False
         observed = observe(run, suspicion.limit, suspicion.asked.lock.left_out)
-        return not suspicion.held.find_moved(observed, suspicion.compared_below)
+        if not suspicion.held.find_moved(observed, suspicion.compared_below):
+            return True
+        now = observe(suspicion.observed.run, suspicion.limit, suspicion.asked.lock.left_out)
+        if observed.roots == now.roots:
+            self._without_effect.update(part if isinstance(part, str) else part.file for part in parts)
+        return False
 
 
-def _name(changes: Sequence[Changed]) -> list[str]:
-    names = [item.name for item in changes if item.kind == "variable"]
-    return ["code", *names] if any(item.kind == "code" for item in changes) else names
+def _name(parts: Sequence[_Part]) -> list[str]:
+    names = [part for part in parts if isinstance(part, str)]
+    return ["code", *names] if any(isinstance(part, Place) for part in parts) else names
 
 
 def _replay(suspicion: Suspicion, result: VerifyResult, trials: Trials) -> VerifyResult:

@@ -80,6 +80,7 @@ class VerifyResult:
                     "text": item.text,
                     "call_site": item.call_site,
                     "confirmed": item.confirmed,
+                    "ruled_out": item.ruled_out,
                 }
                 for item in self.changed
             ],

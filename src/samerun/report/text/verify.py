@@ -56,20 +56,24 @@ def _head_changed(result: VerifyResult) -> str:
     head = "Changed since the lock"
     if result.verdict == "same":
         return f"{head}, without effect on what the lock holds"
-    if result.verdict == "differs" and not any(item.confirmed for item in result.changed):
+    likely = not all(item.ruled_out for item in result.changed)
+    if result.verdict == "differs" and likely and not any(item.confirmed for item in result.changed):
         return f"{head} (likely the cause, not confirmed)"
     return head
 
 
 def describe_changed(changed: Sequence[Changed]) -> list[str]:
-    """Each on one line: its kind, where, what it was and is, and whether that was confirmed."""
-    files = [item for item in changed if item.is_file and item.confirmed]
-    whole = "the whole file" if len(files) == 1 else f"these {len(files)} files, each whole,"
+    """Each on one line: its kind, where, what it was and is, and what runs with it as locked showed."""
+    count = sum(max(item.places, 1) for item in changed if item.confirmed)
+    what = "it" if count == 1 else f"these {count} changes"
     lines = []
     for item in changed:
         at = "" if item.call_site is None else f"{item.call_site}: "
-        what = whole if item.is_file else "it"
-        proof = f" (confirmed: with {what} as locked, a run gives the locked bits)" if item.confirmed else ""
+        proof = ""
+        if item.confirmed:
+            proof = f" (confirmed: with {what} as locked, a run gives the locked bits)"
+        elif item.ruled_out:
+            proof = " (ruled out: with it as locked, a run gives the same bits as without)"
         lines.append(f"{item.kind}: {at}{item.text}{proof}")
     return lines
 

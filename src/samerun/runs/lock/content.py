@@ -97,8 +97,11 @@ class Lock:
 
 
 def is_inside(name: str) -> bool:
-    """Whether this is a relative path that does not climb, or the mere name of a file outside."""
-    if name == EVERYTHING:
+    """Whether this is a relative path that does not climb, or the mere name of a file outside.
+
+    OUTSIDE alone stands for all those.
+    """
+    if name in (EVERYTHING, OUTSIDE):
         return True
     path = PurePosixPath(name.removeprefix(OUTSIDE))
     climbs = path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name

@@ -10,7 +10,22 @@ from samerun.sources.patching import resumed
 from samerun.sources.per_sample import seeder
 from samerun.streams import Stream, stream
 
+_given: set[int] = set()  # in this process alone: 63 bits of what a generator was seeded with
+_MOST_GIVEN = 100_000
+
 lineage.call_in_each_child(seeder.leave_sample)  # else all children of one sample would draw alike
+lineage.call_in_each_child(_given.clear)
+
+
+def note_given(value: int) -> None:
+    """A generator that is made without a seed has this instead."""
+    if len(_given) < _MOST_GIVEN:
+        _given.add(value)
+
+
+def was_given(value: object) -> bool:
+    """Whether a generator that was made without a seed, in this process, has it."""
+    return value in _given
 
 
 class UnseededStreams:

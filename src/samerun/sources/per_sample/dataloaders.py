@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 from samerun.ranks import rank
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample import seeder
+from samerun.sources.per_sample.begun_states import Begun, BegunStates, make_begun_states
 from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable, PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.sources.per_sample.seeder import Apart, find_apart
@@ -43,6 +44,7 @@ from samerun.sources.source import Undo
 from samerun.streams import Name, Stream, stream_seed
 
 _MOST_KNOWN = 10_000  # what passes drew from; the oldest is forgotten
+_MOST_BEGUN = 1_000  # a page of memory each
 _SAMPLERS = ("batch_sampler", "sampler")
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
@@ -66,6 +68,7 @@ class KeyedInit:
     above: PassStreams | None  # of the first pass over an iterable dataset
     rank: int  # of the main process: a worker may not know it
     users: Callable[[int], None] | None
+    begun: BegunStates | None  # where what the user's leaves is noted
     entropy: int  # what keeps the main process's samples apart; generators are seeded by torch in a worker
 
     def __call__(self, worker_id: int) -> None:
@@ -75,6 +78,10 @@ class KeyedInit:
         _worker = _Worker(self.above, self.rank, Apart((), self.entropy))
         if self.users is not None:
             self.users(worker_id)
+        if self.begun is not None:
+            begun = Begun(worker_id, seeder.digest_states())
+            self.begun.write(begun)
+            _worker.apart = _worker.apart._replace(begun=begun)
 
 
 class _Worker:
@@ -100,8 +107,9 @@ class _InForce:
         self.seed = seed
         self._met: Counter[tuple[Name, ...]] = Counter()
         self._known: OrderedDict[tuple[Any, ...], Stream] = OrderedDict()  # by what passes drew from
+        self._begun: OrderedDict[tuple[Any, ...], BegunStates] = OrderedDict()  # likewise, of the first
 
-    def name_pass(self, of: _Begin, first: int) -> PassStreams:
+    def name_pass(self, of: _Begin, first: int, begun: BegunStates | None) -> PassStreams:
         """The streams of a pass, of whose first indices this is a hash."""
         here = rank()
         if of.in_workers:  # torch seeds all three from the base seed
@@ -113,6 +121,9 @@ class _InForce:
         entropy = 0
         if drawn_from[0] in self._known:
             entropy = stream_seed(0, "pass", "entropy", self._meet("known", hash(drawn_from[0])) + 1)
+        first_begun = self._begun.get(drawn_from[0])
+        if begun is not None and first_begun is None:
+            self._begun[drawn_from[0]] = begun
         if any(each not in self._known for each in drawn_from):
             new = self._name_new(here, of)
             for each in drawn_from:
@@ -120,7 +131,9 @@ class _InForce:
         torch, python, numpy = (self._known[each] for each in drawn_from)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
-        return PassStreams(torch, python, numpy, entropy)
+        while len(self._begun) > _MOST_BEGUN:
+            self._begun.popitem(last=False)
+        return PassStreams(torch, python, numpy, entropy, first_begun.read() if first_begun else ())
 
     def _name_new(self, here: int, of: _Begin) -> Stream:
         if of.epoch and not self._meet("epoch", here, of.epoch):
@@ -134,6 +147,7 @@ class _InForce:
         """What comes now is as if in a new process."""
         self._met.clear()
         self._known.clear()
+        self._begun.clear()
 
     def _meet(self, *name: Name) -> int:
         """How often this name was met before."""
@@ -213,8 +227,11 @@ def _patch_loading() -> Undo:
         try:
             many_init(self, *args, **kwargs)
         finally:
-            if loader.worker_init_fn is not users:
+            keyed = loader.worker_init_fn
+            if keyed is not users:
                 loader.worker_init_fn = users
+            if isinstance(keyed, KeyedInit) and keyed.begun is not None:
+                keyed.begun.close_file()
 
     @functools.wraps(reset)
     def reset_base(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -238,17 +255,20 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     from torch.utils.data import dataloader
 
     own = isinstance(iterator, dataloader._MultiProcessingDataLoaderIter)
+    users = loader.worker_init_fn
+    begun = make_begun_states(iterator._num_workers) if own and users is not None else None
+    iterator._samerun_begun = begun
     is_iterable = iterator._dataset_kind == dataloader._DatasetKind.Iterable
     if is_iterable:
         if type(iterator) is dataloader._SingleProcessDataLoaderIter:
-            _making.above = _name_iterable(iterator, loader)
+            _making.above = _name_iterable(iterator, loader, None)
     elif own or iterator._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
         hand_out(_find_owner(type(iterator)))
         _begin(iterator, loader, 0)
     if own:
-        above = _name_iterable(iterator, loader) if is_iterable else None
-        users, entropy = loader.worker_init_fn, find_apart().entropy
-        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, rank(), users, entropy)
+        above = _name_iterable(iterator, loader, begun) if is_iterable else None
+        entropy = find_apart().entropy
+        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, rank(), users, begun, entropy)
 
 
 def _forks(loader: Any) -> bool:
@@ -262,9 +282,11 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     iterator._samerun_later = later
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
     base_seed, told, in_workers = iterator._base_seed, _may_be_told(loader), iterator._num_workers > 0
+    begun = iterator._samerun_begun
 
     def name(first: int) -> PassStreams:
-        return _controls[-1].name_pass(_Begin(base_seed, later, _find_told_epoch(*told), in_workers), first)
+        of = _Begin(base_seed, later, _find_told_epoch(*told), in_workers)
+        return _controls[-1].name_pass(of, first, begun)
 
     iterator._samerun_pass = Pass(
         name,
@@ -274,9 +296,10 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     )
 
 
-def _name_iterable(iterator: Any, loader: Any) -> PassStreams:
+def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> PassStreams:
     epoch = _find_told_epoch(*_may_be_told(loader))
-    return _controls[-1].name_pass(_Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0), 0)
+    of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0)
+    return _controls[-1].name_pass(of, 0, begun)
 
 
 def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:

@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from samerun import callsite
+from samerun import callsite, lineage
 from samerun.digest import digest_bytes
+from samerun.sources.patching.unseeded_generators import was_given
 from samerun.sources.per_sample import own_generators
 
 _NUMPYS = "numpy.random"
+_unseeded: dict[str, bool] = {}  # by the name
+lineage.call_in_each_child(_unseeded.clear)
 _MAIN, _MAIN_IN_CHILD = "__main__", "__mp_main__"  # one script, in the first process and where it is spawned
 
 
@@ -48,6 +51,22 @@ def digest(generator: Any) -> str:
     state = own_generators.read(generator)
     plain = state.numpy().tobytes() if hasattr(state, "numpy") else pickle.dumps(state)
     return digest_bytes(plain, type(generator).__name__).hex()
+
+
+def was_made_unseeded(name: str, generator: Any) -> bool:
+    """Whether this process made the generator of that name without a seed, as it was when first asked for."""
+    if name not in _unseeded:
+        _unseeded[name] = any(map(was_given, _list_seeds(generator)))
+    return _unseeded[name]
+
+
+def _list_seeds(generator: Any) -> Iterator[object]:
+    if isinstance(generator, random.Random):
+        yield hash(generator.getstate())
+    elif (inner := _get_bits(generator)) is None:
+        yield generator.initial_seed()
+    else:
+        yield getattr(getattr(inner, "seed_seq", None), "entropy", None)
 
 
 def seed(generator: Any, bits: int) -> None:
@@ -103,7 +122,7 @@ def _list_globals() -> set[int]:
 
 
 def _is_the_users(module: Any) -> bool:
-    name = getattr(module, "__file__", None)
+    name = getattr(module, "__dict__", {}).get("__file__")  # never wakes a lazy module
     return isinstance(name, str) and _is_user_file(name)
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from samerun.errors import UsageError
 from samerun.sources.per_sample import seeder
+from samerun.sources.per_sample.begun_states import Begun
 from samerun.streams import Name, Stream
 
 FindApart = Callable[[], seeder.Apart]
@@ -56,18 +57,23 @@ class PassStreams(NamedTuple):
     python: Stream
     numpy: Stream
     entropy: int = 0  # mixed into what samples draw of the system's entropy, which never repeats
+    earlier: tuple[int, ...] = ()  # what workers began with in the pass that this one is to repeat
 
     @classmethod
-    def all_of(cls, stream: Stream, entropy: int = 0) -> PassStreams:
+    def all_of(cls, stream: Stream, entropy: int = 0, earlier: tuple[int, ...] = ()) -> PassStreams:
         """The same for all of them."""
-        return cls(stream, stream, stream, entropy)
+        return cls(stream, stream, stream, entropy, earlier)
 
     def child(self, *path: Name) -> PassStreams:
         """The streams further down the path."""
         if self.torch is self.python is self.numpy:
-            return PassStreams.all_of(self.torch.child(*path), self.entropy)
+            return PassStreams.all_of(self.torch.child(*path), self.entropy, self.earlier)
         torch, python, numpy = (stream.child(*path) for stream in (self.torch, self.python, self.numpy))
-        return PassStreams(torch, python, numpy, self.entropy)
+        return PassStreams(torch, python, numpy, self.entropy, self.earlier)
+
+    def begin_in(self, worker: Begun | None) -> PassStreams:
+        """In a worker: those of a pass of its own, where it did not begin as in the earlier one."""
+        return self if worker is None or not self.earlier else _part_in(self, worker)
 
     def part(self, apart: seeder.Apart) -> seeder.Apart:
         """What keeps a process's samples apart, with what does so for this pass."""
@@ -78,6 +84,16 @@ class PassStreams(NamedTuple):
         if self.torch is self.python is self.numpy:
             return seeds(self.torch), None
         return seeds(self.torch), list(zip(seeds(self.python), seeds(self.numpy), strict=True))
+
+
+@functools.lru_cache(maxsize=8)
+def _part_in(above: PassStreams, worker: Begun) -> PassStreams:
+    streams = (above.torch, above.python, above.numpy)
+    changed = worker.find_changed(above.earlier)
+    torch, python, numpy = (
+        stream.child("begun", bits) if bits else stream for stream, bits in zip(streams, changed, strict=True)
+    )
+    return PassStreams(torch, python, numpy, above.entropy)
 
 
 class HandedIndices:
@@ -294,13 +310,14 @@ class drawing:  # a context, spelled as one
     def make_each(self, handed: HandedIndices, indices: Sequence[Any], dataset: Any) -> list[Any]:
         """Make the samples of a batch, each from its own randomness."""
         samples: list[Any] = []
-        _now.of = handed.above.torch, lambda: handed.name(indices, len(samples))
+        above = handed.above.begin_in(self._apart.begun)
+        _now.of = above.torch, lambda: handed.name(indices, len(samples))
         if not self._swaps:
             for index in indices:
                 samples.append(dataset[index])
             return samples
-        seeds, others = handed.above.seed_all(lambda above: _seeds(above, handed, indices))
-        each = seeder.seed_with_each(seeds, handed.above.part(self._apart), self._keep, others)
+        seeds, others = above.seed_all(lambda above: _seeds(above, handed, indices))
+        each = seeder.seed_with_each(seeds, above.part(self._apart), self._keep, others)
         for index, _ in zip(indices, each, strict=True):
             samples.append(dataset[index])
         return samples
@@ -314,6 +331,7 @@ class drawing:  # a context, spelled as one
         own: _OwnSeeds | None = None,
     ) -> Any:
         """Make something from its own randomness, but for what the dataset has seeded in this pass."""
+        above = above.begin_in(self._apart.begun)
         _now.of = above.torch, lambda: names
         if not self._swaps:
             return how(argument)

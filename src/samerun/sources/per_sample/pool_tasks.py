@@ -93,7 +93,10 @@ def begin_task(function: Any, above: TaskStreams) -> Any:
         generator.reseed(seeder.make_seed(generator.id, of=stream.seed64))
         seeder.note_begun(generator.id)  # an earlier task may have seeded it
     for name, held in held_generators.find():
-        if (known := above.of_held.get(name)) is not None:
+        if held_generators.was_made_unseeded(name, held):  # by this worker: those of another pool draw others
+            new = above.of_globals.python.seed64
+            held_generators.seed(held, seeder.make_seed("held", name, of=new))
+        elif (known := above.of_held.get(name)) is not None:
             held_generators.seed(held, seeder.make_seed("held", of=known.seed64))
         else:  # the worker made it
             held_generators.seed(held, seeder.make_seed("held", name))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from samerun import lineage
 from samerun.mersenne import FRESH, POSITION, WORDS, Words
 from samerun.sources.per_sample import state_memory
+from samerun.sources.per_sample.begun_states import Begun
 from samerun.sources.per_sample.state_memory import NORMAL, NUMPY, PYTHON, TORCH, Place
 from samerun.streams import Name, stream_seed
 
@@ -77,7 +78,7 @@ _making = _SampleSeed()
 IDS = ("torch-cpu", "python-random", "numpy-global")  # the sources that they are
 _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
-_seedings: dict[str, int] = dict.fromkeys(IDS, 0)  # by the script, under a control
+_seedings: dict[str, int] = dict.fromkeys(IDS, 0)  # under a control, with a seed or without
 _began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
 _passes: dict[str, int] = dict.fromkeys(IDS, 0)  # of each generator: passes of loaders since it was seeded
 _read: dict[tuple[str, bytes], tuple[bool, int]] = {}  # states that the script read: seeded then, passes
@@ -89,6 +90,7 @@ class Apart(NamedTuple):
 
     words: tuple[int, ...]  # of each generator, in the order of their words; () for none
     entropy: int
+    begun: Begun | None = None  # in a worker that the script's own worker_init_fn has seeded
 
 
 TOGETHER = Apart((), 0)
@@ -227,6 +229,7 @@ def note_given(generator: str) -> None:
 def note_begun(generator: str) -> None:
     """This generator begins here, and nobody has seeded it; what is forked from here goes on with it."""
     _given.discard(generator)
+    _seedings[generator] = _seedings.get(generator, 0) + 1
     _began[generator] = lineage.get_launched_path()
     _passes[generator] = 0
 
@@ -265,12 +268,12 @@ def put_origins(origins: tuple[frozenset[str], dict[str, int]]) -> None:
 
 
 def count_seedings() -> dict[str, int]:
-    """How often the script has seeded each generator."""
+    """How often each generator was seeded, by the script or where it asked for new numbers."""
     return dict(_seedings)
 
 
 def find_seeded_since(counts: Mapping[str, int]) -> frozenset[str]:
-    """The generators that the script has seeded since `count_seedings` gave these."""
+    """The generators that were seeded since `count_seedings` gave these."""
     return frozenset(each for each in IDS if _seedings[each] != counts[each])
 
 
@@ -331,13 +334,25 @@ def find_places() -> tuple[tuple[str, int, int], ...]:
     Its name, a number for its state, and the passes of loaders since it was seeded, whose samples would have
     moved it on. Two places that are equal give the same numbers.
     """
+    states = map(hash, _read_each())
+    return tuple((name, state, _passes[name]) for name, state in zip(IDS, states, strict=True))
+
+
+def digest_states() -> tuple[int, ...]:
+    """64 bits for the state of each of torch's, Python's and NumPy's, alike in every process; none is 0."""
+    from samerun.digest import digest_bytes
+
+    return tuple(int.from_bytes(digest_bytes(read)[:8], "little") or 1 for read in _read_each())
+
+
+def _read_each() -> list[bytes]:
+    """The states, in the order of IDS."""
     import torch
 
     # torch's memory also holds what is left of normals that do not count any more
     python, _, *numpy = (place.read() for place in _get_seeder().places())
     reads = (torch.default_generator.get_state().numpy().tobytes(), python, numpy)
-    states = [hash(read if type(read) is bytes else repr(read)) for read in reads]
-    return tuple((name, state, _passes[name]) for name, state in zip(IDS, states, strict=True))
+    return [read if type(read) is bytes else repr(read).encode() for read in reads]
 
 
 def seed_all(
