@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
+from samerun.editing.source_file import get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, takes_tasks
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
 from samerun.sources.code import Code as UserCode
@@ -24,12 +28,17 @@ from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
 from samerun.sources.evidence.hash_order import find_set_of_texts
 from samerun.sources.hash_seed import VARIABLE, HashSeed
+from samerun.sources.numpy_generator import NumpyGenerator
+from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.per_sample.pool_tasks import SEEDED
-from samerun.sources.source import Kind
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.source import Kind, Source
 from samerun.sources.worker_arrival import WorkerArrival
 from samerun.sources.worker_seeds import WorkerSeeds
 
 _MOST_FILES = 60  # of the code that are read for sets: of many hundred that takes a minute
+_ON_HOST = (PythonRandom.id, NumpyGlobal.id, NumpyGenerator.id)
+_MAKERS = ("default_rng", "RandomState", "Generator")
 _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
 
 
@@ -49,6 +58,7 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
         draws = tuple((name, site) for name, site in draws if name not in SEEDED)
     if draws:
         found.append(SourceUse(WorkerSeeds.id, draws))
+    found += _list_unseeded_draws(recorded)
     if loops := _list_loops_over_sets(recorded):
         found.append(SourceUse(HashSeed.id, loops))
     return found
@@ -94,6 +104,62 @@ def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None],
     return tuple(dict.fromkeys(draw for draws in drawing for draw in draws)) if len(drawing) > 1 else ()
 
 
+def _list_unseeded_draws(recorded: RecordedRun) -> Iterator[SourceUse]:
+    """What the code itself drew on the host from generators that nobody had seeded.
+
+    A number that only chooses one of a few ways is the same in many runs. What is drawn on tensors is seen.
+    """
+    manifest = recorded.run.manifest
+    for source in find_sources().values():
+        if source.id not in _ON_HOST or is_controlled(recorded, source.id):
+            continue
+        draws = [use for trace in recorded.compared for use in _list_unseeded(trace, source)]
+        code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys(map(_find_path, draws), ""))
+        if uses := tuple(use for use in dict.fromkeys(draws) if _calls(code, *use)):
+            yield SourceUse(source.id, uses)
+
+
+def _list_unseeded(trace: Trace, source: Source) -> Iterator[tuple[str, str | None]]:
+    """The function and the line of each draw; of a generator of the script's own, those of its making."""
+    if ".worker" in trace.stem:  # torch seeds those
+        return
+    names = source.seeded_by if isinstance(source, Rng) else ()
+    seeded = False
+    made: dict[tuple[str, str], None] = {}
+    for row in trace.rows(trace.is_one_of("what", {"seed", "unseeded", "draw"})):
+        if row.what == "unseeded" and row.name == NumpyGlobal.id:
+            made.pop(("default_rng", row.call_site), None)  # np.random.seed() makes a generator for it
+        if row.what == "seed" and row.name in names:
+            seeded = True
+        elif row.name != source.id or row.call_site is None:
+            continue
+        elif row.what == "unseeded" and source.id == NumpyGenerator.id:
+            made["default_rng", row.call_site] = None
+        elif row.what == "unseeded":
+            seeded = False
+        elif source.id == NumpyGenerator.id:
+            yield from made
+        elif not seeded and row.what == "draw":
+            yield str(json.loads(row.detail or "{}").get("function", "")), row.call_site
+
+
+def _find_path(use: tuple[str, str | None]) -> str:
+    at = parse_site(use[1])
+    return "" if at is None else at[0]
+
+
+def _calls(code: Code, name: str, site: str | None) -> bool:
+    """Whether the line calls it itself: it may call a library that draws, as an import does."""
+    try:
+        _, expressions = code.expressions(site)
+    except NoEdit:
+        return False
+    return any(
+        isinstance(node, ast.Call) and get_last_name(node) in (name.rpartition(".")[2], *_MAKERS)
+        for node in expressions
+    )
+
+
 def _name_generator(row: Row) -> str:
     return (row.detail if row.what == "operation" else row.name) or ""
 
@@ -118,7 +184,7 @@ def list_free_running(recorded: RecordedRun) -> list[str]:
 
 
 def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
-    if find_sources()[use.source].kind is Kind.ORDER or use.source == WorkerSeeds.id:
+    if find_sources()[use.source].kind is Kind.ORDER or use.source in (WorkerSeeds.id, *_ON_HOST):
         return True
     if use.source != Clock.id:
         return False
