@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,45 @@ def test_hashes_run_free_where_the_code_goes_through_a_set(
     (tmp_path / "fixed").mkdir()
     (tmp_path / "fixed" / "train.py").write_text(text)
     assert list_ids(recorded(tmp_path / "fixed", hash_seed="0")) == []
+
+
+CHOOSES = """\
+import random, numpy as np
+hidden = random.choice([16, 32])
+rng = np.random.default_rng()
+warm = rng.random() < 0.3
+import rich
+"""
+
+
+def draw(name: str, function: str, line: int) -> Record:
+    detail = json.dumps({"function": function})
+    return record(0, "setup", "draw", name, call_site=f"train.py:{line}", detail=detail)
+
+
+CHOICE, WARM = draw("python-random", "random.choice", 2), draw("numpy-generator", "numpy.random.random", 4)
+UNSEEDED = record(0, "setup", "unseeded", "numpy-generator", call_site="train.py:3")
+SEED = record(0, "setup", "seed", "random.seed", call_site="train.py:1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids"),
+    [
+        ([CHOICE], ["python-random"]),
+        ([CHOICE, SEED], ["python-random"]),
+        ([SEED, CHOICE], []),
+        ([UNSEEDED, WARM], ["numpy-generator"]),
+        ([WARM], []),  # another generator, which was made with a seed
+        ([draw("python-random", "random.random", 5)], []),  # by what the line imports
+    ],
+)
+def test_numbers_of_unseeded_generators_run_free_where_the_code_draws_them(
+    tmp_path: Path, rows: list[Record], ids: list[str]
+) -> None:
+    """`random.choice([16, 32])` is the same in every other pair of runs."""
+    (tmp_path / "train.py").write_text(CHOOSES)
+    run = recorded(tmp_path, *rows)
+    assert (list_ids(run), list_free_running(run)) == (ids, ids)
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "train.py").write_text(CHOOSES)
+    assert list_ids(recorded(tmp_path / "held", *rows, control=Control())) == []

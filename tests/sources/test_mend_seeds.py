@@ -566,6 +566,38 @@ def test_a_seed_that_is_drawn_where_none_was_given(tmp_path: Path) -> None:
     assert "drawn at train.py:9: seed python-random" in program.refused("torch-cpu", *rows)
 
 
+OF_CONFIG = """
+import random
+import torch
+
+def main(cfg):
+    torch.manual_seed(cfg.seed)
+    order = list(range(9))
+    random.shuffle(order)
+
+main(load())
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "change"),
+    [
+        ("seed draw", "+    random.seed(cfg.seed)"),
+        ("draw seed", "+random.seed(0)"),  # it is drawn from before
+        ("seed draw seed", "+random.seed(0)"),  # each time, that would give the same numbers again
+    ],
+)
+def test_a_generator_is_seeded_beside_torch_with_the_seed_that_this_is_given(
+    tmp_path: Path, order: str, change: str
+) -> None:
+    program = Program(tmp_path, OF_CONFIG)
+    rows = {
+        "seed": equal("seed", "torch.manual_seed", program.at("torch.manual_seed")),
+        "draw": differing("draw", "python-random", program.at("random.shuffle")),
+    }
+    assert program.mended("python-random", *(rows[name] for name in order.split())) == change
+
+
 def test_a_setting_of_a_module_that_the_command_line_gives_stays_in_force(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

@@ -127,7 +127,7 @@ def _list_unseeded(trace: Trace, source: Source) -> Iterator[tuple[str, str | No
     seeded = False
     made: dict[tuple[str, str], None] = {}
     for row in trace.rows(trace.is_one_of("what", {"seed", "unseeded", "draw"})):
-        if row.what == "unseeded" and row.name == NumpyGlobal.id:
+        if row.call_site is not None and (row.what, row.name) == ("unseeded", NumpyGlobal.id):
             made.pop(("default_rng", row.call_site), None)  # np.random.seed() makes a generator for it
         if row.what == "seed" and row.name in names:
             seeded = True

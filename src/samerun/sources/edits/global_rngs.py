@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
-from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Edit, NoEdit, Opening
+from samerun import lineage
+from samerun.editing.data_flow import find_behind, find_given
+from samerun.editing.edit import Change, Edit, NoEdit, Opening
+from samerun.editing.edit_builders import insert_after
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import run_dependent_calls, seeds
 from samerun.sources.evidence import rows as _rows
+
+_OF_TORCH = "torch.manual_seed"
 
 
 def seed_global(
@@ -52,7 +58,44 @@ def seed_global(
         edits += own
     draw = _rows.find_first_differing(difference, "draw", id_)
     site = draw.call_site if draw is not None and _rows.is_in_helper(draw) else None
-    return [*edits, Opening(function, "(0)", site=site)] if needed else edits
+    if not needed:
+        return edits
+    beside = _seed_beside(id_, function, difference, code) if site is None else None
+    return [*edits, beside or Opening(function, "(0)", site=site)]
+
+
+def _seed_beside(id_: str, function: str, difference: Difference, code: Code) -> Change | None:
+    """A line after the one that seeds torch once, with that same seed, where it is no constant.
+
+    So runs with other seeds differ in all of it. None where the generator is drawn from before, and on
+    ranks, which need numbers of their own.
+    """
+    evidence = list(difference.a.evidence)
+    places = [at for at, row in enumerate(evidence) if row.what == "seed" and row.name == _OF_TORCH]
+    draws = [at for at, row in enumerate(evidence) if row.what == "draw" and row.name == id_]
+    if len(places) != 1 or not draws or draws[0] < places[0]:
+        return None
+    drawn = _rows.find_first_differing(difference, "seed", _OF_TORCH) is not None
+    if drawn or any(name in difference.a.variables for name in lineage.RANKS):
+        return None
+    try:
+        file, calls = seeds.seed_calls(code, evidence[places[0]], (_OF_TORCH,))
+    except NoEdit:
+        return None
+    call = calls[0]
+    statement, seed = file.statement(call), seeds.find_argument(call)
+    if len(calls) != 1 or seed is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+        return None
+    if not isinstance(seed, (ast.Name, ast.Attribute)) or _is_constant(code, file, seed):
+        return None
+    text, missing = write_name(file, function, call)
+    change = insert_after(file, statement, f"{text}({file.said(seed)})")
+    return replace(change, imports=missing)
+
+
+def _is_constant(code: Code, file: File, seed: ast.expr) -> bool:
+    given = list(find_given(code, (file, seed)))
+    return bool(given) and all(isinstance(value, ast.Constant) for _, value in given)
 
 
 def _is_drawn(id_: str, code: Code, seeding: Row, names: Sequence[str], difference: Difference) -> bool:
