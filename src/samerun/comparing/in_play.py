@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncont
 from samerun.editing.edit import NoEdit
 from samerun.editing.source_file import get_last_name
 from samerun.editing.user_program import Code
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, takes_tasks
@@ -140,7 +140,8 @@ def _list_unseeded(trace: Trace, source: Source) -> Iterator[tuple[str, str | No
         elif source.id == NumpyGenerator.id:
             yield from made
         elif not seeded and row.what == "draw":
-            yield str(json.loads(row.detail or "{}").get("function", "")), row.call_site
+            detail = parse_detail(row.detail, dict[str, Any]) or {}
+            yield str(detail.get("function", "")), row.call_site
 
 
 def _find_path(use: tuple[str, str | None]) -> str:

@@ -82,9 +82,10 @@ class Journal:
         value: float | None = None,
         detail: str | None = None,
         user_only: bool = False,
+        at: str | None = None,
         unless: Callable[[], bool] | None = None,
     ) -> None:
-        """Write one evidence record, with the line of the user's code that led to it.
+        """Write one evidence record, with the line of the user's code that led to it, or `at` where none did.
 
         With `unless` it is written a little later, and dropped where that is true by then.
         """
@@ -102,7 +103,7 @@ class Journal:
                 *self.where(),
                 what,
                 name,
-                call_site=None if frame is None else callsite.call_site(frame),
+                call_site=at if frame is None else callsite.call_site(frame),
                 digest=digest,
                 inputs=inputs,
                 value=value,

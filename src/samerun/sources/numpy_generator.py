@@ -32,6 +32,11 @@ _EACH_CALL = (
     "np.random.default_rng(torch.randint(2**31, ()).item())  # with torch seeded: the line runs again and "
     "again, and a constant would give the same numbers each time"
 )
+OF_LIBRARY = (
+    "a seed in what you give the library (seed=0, random_state=0, .reset(seed=0)): it makes a generator "
+    "without one"
+)
+_MAKES = re.compile(r"default_rng|RandomState|PCG64|MT19937|Philox|SFC64|SeedSequence|(np|numpy)\.random")
 _BY_TASK = "seed it with the number of its task: np.random.default_rng((0, number))"
 
 
@@ -202,6 +207,8 @@ def _advise_for(line: str, *, again: bool) -> str:
     if studies.DRAWS.search(line):
         return studies.ADVICE
     drawn = _ENVIRONMENT.search(line)
+    if drawn is None and line and not _MAKES.search(line):
+        return OF_LIBRARY
     if drawn is None:
         return _EACH_CALL if again else ""
     number = "number" if again else "0"

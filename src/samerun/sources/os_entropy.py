@@ -9,24 +9,32 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site, is_secret
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import VARIABLE, Control
 from samerun.runs.schema import ENTROPY_FILES
+from samerun.runs.source_lines import parse_site
 from samerun.sources.base.system_value import World
-from samerun.sources.numpy_generator import patch_randbits
+from samerun.sources.evidence.rows import read_source_line
+from samerun.sources.numpy_generator import OF_LIBRARY, patch_randbits
 from samerun.sources.patching import attribute, seeding_calls
+from samerun.sources.patching.library_seeds import find_library_seed
 from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.python_random import draw_seed, names_files, patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
 _NUMPY = "numpy.random"
+_EACH = (
+    "random.Random(random.getrandbits(64)), and random.seed(0) once as the script begins: the line runs "
+    "again, and a constant would give the same numbers each time"
+)
 _numpys = threading.local()  # own: whether NumPy is reading entropy for a generator of its own
 
 
@@ -65,6 +73,9 @@ class OsEntropy(World):
         found = super().recognise(difference)
         if found is None:
             return None
+        rows = [row for row in self.reads(difference) if row.call_site == found.call_site]
+        if found.advice is None and any(row.what == "unseeded" for row in rows):
+            found = replace(found, advice=_advise(difference.a, found.call_site, again=len(rows) > 1))
         of_file = any(
             row.name in ENTROPY_FILES and row.call_site == found.call_site for row in self.reads(difference)
         )
@@ -91,7 +102,8 @@ class OsEntropy(World):
             return unseeded.stream(*_list_arguments()).python().randbytes(size)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is None and self_ is not random._inst and not names_files():
+            own = self_ is not random._inst
+            if own and (not names_files() if a is None else find_library_seed() is not None):
                 a = unseeded.stream().seed64
                 original(self_, a, version)
                 note_given(hash(self_.getstate()))
@@ -120,7 +132,9 @@ class OsEntropy(World):
             return answers.ask(self.id, name, lambda: original(*args), site)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            site = None if a is not None or self_ is random._inst or names_files() else find_site()
+            site = None
+            if self_ is not random._inst and not names_files():
+                site = find_site() if a is None else find_library_seed()
             if site is not None:
                 a = seeding_calls.SystemSeed(answers.ask(self.id, "random.Random", draw_seed, site))
             original(self_, a, version)
@@ -139,6 +153,16 @@ class OsEntropy(World):
             return found
 
         return attribute.undo_all([lambda: setattr(self, "_observed", False), _patch_reads(read)])
+
+
+def _advise(side: Side, site: str | None, *, again: bool) -> str | None:
+    """For a `random.Random()`: another one where a library makes it, or the line runs again."""
+    at, folder = parse_site(site), side.manifest.get("cwd")
+    line = read_source_line(side, site)
+    is_ours = at is None or not isinstance(folder, str) or Path(folder, at[0]).exists()
+    if line and not (is_ours and "Random(" in line):
+        return OF_LIBRARY
+    return _EACH if again else None
 
 
 def _list_arguments() -> list[str]:

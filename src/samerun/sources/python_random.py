@@ -23,6 +23,7 @@ from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import resumed, seeding_calls
+from samerun.sources.patching.library_seeds import find_library_seed
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.per_sample import own_generators, seeder
 from samerun.sources.source import Journal, Label, Undo
@@ -160,6 +161,8 @@ class PythonRandom(Rng):
             elif shared:
                 journal.seeds(self.id, SEEDING)
                 seeding_calls.note_seed(journal, "random.seed", a)
+            elif (library := find_library_seed()) is not None:
+                journal.note("unseeded", "os-entropy", at=library)
             else:
                 note_own(a)
             original(self_, a, version)
