@@ -627,8 +627,10 @@ VERIFY = {
                 "text": text("What it was, and what it is."),
                 "call_site": SITE,
                 "confirmed": flag(
-                    "Whether a run with it as locked, and all else as now, gives the locked bits."
+                    "Whether a run with it as locked, and all else as now, gives the locked bits. Of a file: "
+                    "with the places that `text` and `call_site` are about."
                 ),
+                "ruled_out": flag("Whether a run with it as locked gives the same bits as a run without."),
             },
         ),
     ),

@@ -1,4 +1,4 @@
-"""A library that seeds by a clock is held as one that gives no seed. Covers `patching/library_seeds.py`."""
+"""A library that seeds by a clock is held as one that gives no seed. Covers `base/library_seeds.py`."""
 
 from __future__ import annotations
 

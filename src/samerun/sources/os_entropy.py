@@ -20,11 +20,11 @@ from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import VARIABLE, Control
 from samerun.runs.schema import ENTROPY_FILES
 from samerun.runs.source_lines import parse_site
+from samerun.sources.base.library_seeds import find_library_seed
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence.rows import read_source_line
 from samerun.sources.numpy_generator import OF_LIBRARY, patch_randbits
 from samerun.sources.patching import attribute, seeding_calls
-from samerun.sources.patching.library_seeds import find_library_seed
 from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.python_random import draw_seed, names_files, patch_seed
 from samerun.sources.source import Journal, Undo

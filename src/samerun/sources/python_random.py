@@ -21,9 +21,9 @@ from samerun.digest import digest_bytes
 from samerun.mersenne import MersenneState
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
+from samerun.sources.base.library_seeds import find_library_seed
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import resumed, seeding_calls
-from samerun.sources.patching.library_seeds import find_library_seed
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.per_sample import own_generators, seeder
 from samerun.sources.source import Journal, Label, Undo
