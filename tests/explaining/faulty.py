@@ -194,6 +194,7 @@ class Buffer:
 """,
         },
         (("unseeded", "numpy-generator", "default_rng"),),
+        lines=3,  # with the import
         path="buffer.py",
     ),
     "mixup, a generator for each batch": Faulty(
@@ -435,6 +436,8 @@ digest(*model.parameters())
         },
         (("≠listing", "folder", "files = os"),),
         "files = os",
+        columns={"value": 1},  # the names fall in groups
+        lines=3,
     ),
     "walked folders": Faulty(
         ("listing-order",),
@@ -788,30 +791,6 @@ if __name__ == "__main__":
         argv=("python", "-m", "pkg.train"),
         path="pkg/train.py",
         lines=4,
-    ),
-    "spawned processes": Faulty(
-        ("python-random",),
-        {
-            "train.py": """
-import multiprocessing as mp
-import random
-
-import torch
-from weights import digest
-
-SCALE = random.random()
-
-
-def work(n):
-    return n * SCALE
-
-
-if __name__ == "__main__":
-    with mp.get_context("spawn").Pool(1) as pool:
-        digest(torch.tensor(pool.map(work, range(3))))
-"""
-        },
-        lines=1,
     ),
     "five causes": Faulty(
         ("python-random", "torch-cpu", "hash-seed", "numpy-generator", "clock"),
