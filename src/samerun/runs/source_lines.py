@@ -14,7 +14,7 @@ from samerun.runs import notebook, untrusted
 
 _SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
 _CODE = {".py", ".pyw"}
-_SHELL = {".sh", ".bash", ".zsh", ".ksh"}
+OF_SHELLS = (".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch")
 _MAKEFILES = {"Makefile", "makefile", "GNUmakefile"}
 _STARTS_SHELL = re.compile(r"#!.*\b(ba|z|k|da)?sh\b")
 MOST_BYTES = 4 << 20  # beyond that a file is data
@@ -108,7 +108,7 @@ def _read_lines(path: Path, cell: int | None, *, follow: bool = False) -> list[s
 
 def is_shell_script(path: Path, text: str) -> bool:
     """Whether a file is a shell script or a Makefile, by its name or its first line."""
-    return path.suffix in _SHELL or path.name in _MAKEFILES or _STARTS_SHELL.match(text) is not None
+    return path.suffix in OF_SHELLS or path.name in _MAKEFILES or _STARTS_SHELL.match(text) is not None
 
 
 def _starts_python(lines: list[str]) -> bool:

@@ -12,6 +12,7 @@ from samerun.mersenne import MersenneState, mark_torch_state, read_torch_state
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
+from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import resumed, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
 from samerun.sources.source import Journal, Label, Undo
@@ -154,7 +155,15 @@ class TorchCpu(TorchRng):
             site = own[-1].call_site
             text = f"{origin.op} drew from a generator that took its seed from the system, at {site}"
             return Evidence(self.id, Strength.STRONG, text, site, _OWN_ADVICE)
-        return super().recognise(difference)
+        found = super().recognise(difference)
+        seeds = difference.a.rows("seed", "torch.manual_seed")
+        alike = seeds and _rows.find_first_differing(difference, "seed", "torch.manual_seed") is None
+        if (
+            found is not None and own and origin is None and alike
+        ):  # in a result, of which no operation is known
+            text = "a generator of the script's own took its seed from the system"
+            return Evidence(self.id, found.strength, text, own[-1].call_site, _OWN_ADVICE)
+        return found
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each `manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,20 @@ def test_data_that_native_code_wrote_is_found_in_any_folder_and_texts_of_others_
         (work / name).write_bytes(b"0.5")
     (work / "train.py").write_text('frame.write_csv("a/b/p.csv")')
     assert set(kept(tmp_path)) == {"a/b/w.npy", "a/b/p.csv"}
+
+
+def test_a_text_that_a_shell_names_is_found(tmp_path: Path, work: Path) -> None:
+    """As by `| tee eval.log`, which opens the file where nobody sees it."""
+    (tmp_path / "runs").mkdir()
+    for name in ("eval.log", "beside.log", "job.txt", "out/rows.csv"):
+        (work / name).write_text("score 0.5\n")
+    (work / "go.sh").write_text("python train.py\npython eval.py | tee eval.log > out/rows.csv\n")
+    run = Builder(tmp_path / "runs")(training(), settings={})
+    manifest = replace(run.manifest, command=("bash", "go.sh", "job.txt"))
+    manifest.write(run.path)
+    del run.__dict__["manifest"]
+    keep_written(run, work, None, 1000.0)
+    assert set(load_written(run.path)) == {"eval.log", "job.txt", "out/rows.csv"}
 
 
 def test_a_table_that_was_moved_is_known_by_its_name(tmp_path: Path, work: Path) -> None:

@@ -9,10 +9,8 @@ from samerun.comparing.pairing import RecordedRun
 from samerun.digest import digest_bytes
 from samerun.runs import untrusted
 from samerun.runs.schema import HELPER
-from samerun.runs.source_lines import MOST_BYTES, parse_site
+from samerun.runs.source_lines import MOST_BYTES, OF_SHELLS, parse_site
 from samerun.sources.code import Code
-
-_OF_SHELLS = (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
 
 
 def list_code_files(recorded: RecordedRun) -> dict[str, str]:
@@ -35,7 +33,7 @@ def list_code_files(recorded: RecordedRun) -> dict[str, str]:
 
 def _list_beside(recorded: RecordedRun) -> Iterator[str]:
     yield from (
-        PurePath(word).as_posix() for word in recorded.run.manifest.command if word.endswith(_OF_SHELLS)
+        PurePath(word).as_posix() for word in recorded.run.manifest.command if word.endswith(OF_SHELLS)
     )
     for trace in recorded.other:
         if f".{HELPER}" not in trace.stem:

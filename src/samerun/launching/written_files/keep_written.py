@@ -15,6 +15,7 @@ from samerun.launching.written_files.texts import digest
 from samerun.launching.written_files.values import holds_data, read_written
 from samerun.runs import untrusted
 from samerun.runs.schema import RENAMED
+from samerun.runs.source_lines import OF_SHELLS
 from samerun.runs.store import Run
 from samerun.runs.written import WrittenFile, save_written
 from samerun.sources.code import Code
@@ -25,6 +26,7 @@ _MOST_CODE = 1 << 20  # bytes of one file
 _MOST_TEXT = 16 << 20  # characters of texts without a form, all together
 _MOST_VALUES = 300_000  # all together; of files beyond, which are known by a digest, a note is made
 _ANYWHERE = 1 << 62
+_TEXTS = frozenset([".txt", ".log", ".out"])
 _FORMS_OF_OTHERS = frozenset([".json", ".jsonl", ".ndjson", ".csv", ".tsv"])  # as other programs write them
 
 
@@ -36,9 +38,9 @@ def keep_written(run: Run, folder: Path, root: Path | None, since: float) -> Non
     """
     found: dict[str, WrittenFile] = {}
     opened, read = _find_opened(run.path)
-    code = _read_code(run, folder)
+    code, shells = _read_code(run, folder), _read_shells(run, folder)
     texts, values = _MOST_TEXT, _MOST_VALUES  # that are left
-    for name in (*opened, *_list_changed(folder, opened, since, code)):
+    for name in (*opened, *_list_changed(folder, opened, since, code, shells)):
         if len(found) >= _MOST_FILES:
             break
         site, start = opened.get(name, (None, 0))
@@ -81,13 +83,24 @@ def _read_code(run: Run, folder: Path) -> str:
     return "\n".join(texts)
 
 
+def _read_shells(run: Run, folder: Path) -> str:
+    """The words of the command, and the text of the shell scripts among them."""
+    texts = list(run.manifest.command)
+    for word in run.manifest.command:
+        if word.endswith(OF_SHELLS):
+            with contextlib.suppress(OSError):
+                texts.append(untrusted.read_text(folder / word, _MOST_CODE, errors="replace"))
+    return "\n".join(texts)
+
+
 def _list_changed(
-    folder: Path, opened: dict[str, tuple[str | None, int]], since: float, code: str
+    folder: Path, opened: dict[str, tuple[str | None, int]], since: float, code: str, shells: str
 ) -> list[str]:
     """Other files of data that are newer than the run: renamed when whole, or written by native code.
 
     Tables of text are looked for only where the run wrote other files, or where their name is that of such
-    a file, or stands in the code: another program may write some too.
+    a file, or stands in the code: another program may write some too. Other texts only where a shell names
+    them, as in `| tee eval.log`.
     """
     places = {"", *(os.path.dirname(name) for name in opened if not os.path.isabs(name))}
     names = {os.path.basename(name) for name in opened}
@@ -96,7 +109,10 @@ def _list_changed(
         path = Path(place, entry.name)
         is_text = path.suffix.lower() in _FORMS_OF_OTHERS
         is_others = is_text and not (place in places or entry.name in names or entry.name in code)
-        if str(path) in opened or not holds_data(path) or is_others or began_before(entry.name, since):
+        is_named = path.suffix.lower() in _TEXTS and entry.name in shells
+        if str(path) in opened or not (holds_data(path) or is_named) or began_before(entry.name, since):
+            continue
+        if is_others and entry.name not in shells:
             continue
         with contextlib.suppress(OSError):
             if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime >= since:
