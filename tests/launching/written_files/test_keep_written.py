@@ -83,7 +83,7 @@ def test_a_text_that_a_shell_names_is_found(tmp_path: Path, work: Path) -> None:
     """As by `| tee eval.log`, which opens the file where nobody sees it."""
     (tmp_path / "runs").mkdir()
     for name in ("eval.log", "beside.log", "job.txt", "out/rows.csv"):
-        (work / name).write_text("score 0.5\n")
+        (work / name).write_text("1,0.5\n")
     (work / "go.sh").write_text("python train.py\npython eval.py | tee eval.log > out/rows.csv\n")
     run = Builder(tmp_path / "runs")(training(), settings={})
     manifest = replace(run.manifest, command=("bash", "go.sh", "job.txt"))
