@@ -505,3 +505,26 @@ def test_results_that_it_took_as_they_came_are_the_reason(trainer):
     assert difference is not None
     found = find_sources()["worker-arrival"].recognise(difference)
     assert found is not None and found.call_site == "prepare.py:12"
+
+
+READS = """
+import time
+import numpy as np, torch
+for _ in range(60_000):
+    time.perf_counter()
+rng = np.random.default_rng()
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.as_tensor(rng.random((3, 2)), dtype=torch.float32)).sum().backward()
+optimizer.step()
+time.time()
+"""
+
+
+def test_a_line_that_reads_a_clock_again_and_again_leaves_room_for_what_comes_later(trainer):
+    """A library that polls used all 50,000 notes, and the unseeded generator behind it was in none."""
+    trainer.script(READS)
+    run = trainer.record("train.py", tier="steps")
+    assert [row.call_site for row in trainer.rows(run, "unseeded")] == ["train.py:6"]
+    clocks = [row.call_site for row in trainer.rows(run, "clock")]
+    assert clocks == ["train.py:5"] * 1000 + ["train.py:11"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from samerun.runs.record import Record
 
 _KEPT = 50_000  # notes kept in memory before a trace is open, and the most that one process writes
+# So that a library's loop over a clock, say, leaves room for what else there is:
+_MOST_OF_LINE = 1_000  # notes that are alike but for their step; later ones say nothing new
+_MOST_OF_NAME = 20_000
 
 
 class Sink(Protocol):
@@ -68,6 +72,7 @@ class Journal:
         self.on_event: Callable[[str, str | None], None] | None = None
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
+        self._noted: Counter[tuple[str, ...]] = Counter()
         self._busy = False
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=self.forget)
@@ -91,10 +96,15 @@ class Journal:
         """
         if self._busy or self._count >= _KEPT or self.is_paused():
             return
+        if digest is None and self._noted[what, name] >= _MOST_OF_NAME:
+            return  # without looking for the line, which takes time
         self._busy = True
         try:
             frame = callsite.find_user_frame(2)
             if user_only and (frame is None or callsite.is_the_compilers(frame, 2)):
+                return
+            site = at if frame is None else callsite.call_site(frame)
+            if digest is None and self._has_enough(what, name, site, detail):
                 return
             self._count += 1
             from samerun.runs.record import Record  # and msgspec, which takes time that many processes spare
@@ -103,7 +113,7 @@ class Journal:
                 *self.where(),
                 what,
                 name,
-                call_site=at if frame is None else callsite.call_site(frame),
+                call_site=site,
                 digest=digest,
                 inputs=inputs,
                 value=value,
@@ -117,6 +127,13 @@ class Journal:
             self.fail(error)
         finally:
             self._busy = False
+
+    def _has_enough(self, what: str, *more: str | None) -> bool:
+        """Whether the same was noted at a line so often that nothing is learned; this time is counted."""
+        name, *_ = said = tuple(each or "" for each in more)
+        self._noted[what, name] += 1
+        self._noted[what, *said] += 1
+        return self._noted[what, *said] > _MOST_OF_LINE
 
     def write(self, record: Record) -> None:
         """Write one record of evidence, or keep it until there is a trace."""
@@ -207,4 +224,5 @@ class Journal:
         if self.draws is not None:
             self.draws.forget()
         self._count = 0
+        self._noted.clear()
         self._busy = False
