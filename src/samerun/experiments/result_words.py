@@ -8,8 +8,9 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.
 _NAMES = (
     "loss losses acc accuracy error err f1 auc auroc ap map precision recall score mean std ci median var "
     "variance mse rmse mae r2 bleu rouge ppl perplexity bpc wer cer iou miou dice psnr ssim fid nll elbo kl "
-    "reward return correlation likelihood logit prob probability prediction metric best correct "
-    "wrong tp fp tn fn"
+    "reward rewards return returns correlation likelihood logit logits prob probs probability probabilities "
+    "pred preds prediction predictions predicted metric metrics accuracies scores best correct wrong tp fp tn "
+    "fn"
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "

@@ -131,9 +131,10 @@ class Journal:
     def _has_enough(self, what: str, *more: str | None) -> bool:
         """Whether the same was noted at a line so often that nothing is learned; this time is counted."""
         name, *_ = said = tuple(each or "" for each in more)
+        key = (what, *said)
         self._noted[what, name] += 1
-        self._noted[what, *said] += 1
-        return self._noted[what, *said] > _MOST_OF_LINE
+        self._noted[key] += 1
+        return self._noted[key] > _MOST_OF_LINE
 
     def write(self, record: Record) -> None:
         """Write one record of evidence, or keep it until there is a trace."""
