@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from samerun.experiments.run_outcome import describe_end, explain_failure, has_same_output, read_last_lines
+from samerun.experiments.run_outcome import (
+    describe_end,
+    explain_failure,
+    explain_repeated_names,
+    has_same_output,
+    read_last_lines,
+)
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run
 
@@ -132,3 +139,22 @@ def test_whether_all_printed_the_same(tmp_path: Path) -> None:
     one, two, other = (ended(tmp_path, "finished", output=text) for text in (b"a\n", b"a\n", b"b\n"))
     assert (has_same_output([one, two]), has_same_output([one, two, other])) == (True, False)
     assert has_same_output([one, ended(tmp_path, "finished")]) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "controlled", "said"),
+    [
+        ("FileExistsError: [Errno 17] File exists: 'runs/1f'", True, "a name that is made of uuid4()"),
+        ("OSError: [Errno 98] Address already in use", True, "bind port 0"),
+        ("OSError: [Errno 98] Address already in use", False, None),
+        ("ValueError: no", True, None),
+    ],
+)
+def test_what_is_the_same_in_each_controlled_run_is_said(
+    tmp_path: Path, last: str, controlled: bool, said: str | None
+) -> None:
+    run = ended(tmp_path, "failed", 1, f"Traceback:\n{last}\n".encode())
+    if controlled:
+        replace(run.manifest, mode="seeded").write(run.path)
+    found = explain_repeated_names(Run(run.path))
+    assert said in (found or "") if said else found is None

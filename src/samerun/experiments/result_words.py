@@ -9,8 +9,8 @@ _NAMES = (
     "loss losses acc accuracy error err f1 auc auroc ap map precision recall score mean std ci median var "
     "variance mse rmse mae r2 bleu rouge ppl perplexity bpc wer cer iou miou dice psnr ssim fid nll elbo kl "
     "reward rewards return returns correlation likelihood logit logits prob probs probability probabilities "
-    "pred preds prediction predictions predicted metric metrics accuracies scores best correct wrong tp fp tn "
-    "fn"
+    "pred preds prediction predictions predicted metric metrics accuracies scores best correct wrong tp fp "
+    "tn fn"
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "

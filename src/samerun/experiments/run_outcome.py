@@ -65,10 +65,16 @@ def describe_end(run: Run) -> str:
 
 
 def explain_repeated_names(run: Run) -> str | None:
-    """What a controlled run met that failed since something has the name that it makes; None for others."""
+    """Why a controlled run failed that met a name, or a port, of its own making; None for others."""
     if run.outcome != "failed" or run.manifest.mode in (None, "off"):
         return None
-    if not any(line.startswith("FileExistsError:") for line in read_last_lines_of(run)):
+    lines = read_last_lines_of(run)
+    if any("Address already in use" in line or "EADDRINUSE" in line for line in lines):
+        return (
+            "a port that is drawn from random numbers is the same in each controlled run: bind port 0, which "
+            "gives a free one, or give another --seed to what runs beside"
+        )
+    if not any(line.startswith("FileExistsError:") for line in lines):
         return None
     return (
         "a name that is made of uuid4(), secrets or random numbers is the same in each controlled run: "
