@@ -20,6 +20,8 @@ _TAKE_ANY_ORDERED = frozenset(  # and give the same of a list or a dict's keys
 _TAKE_ITERABLES = frozenset(["join", "extend", "fromkeys", "from_iterable", *OPERATIONS, "isdisjoint"])
 _TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
 _DEEPEST = 5  # names, functions and parameters on the way from one use to another
+_GO_THROUGH = (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred)
+_ASK = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr)
 
 
 def list_method_calls(code: Code, place: Place, depth: int = _DEEPEST) -> list[tuple[File, ast.Call]] | None:
@@ -52,17 +54,9 @@ def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place]
     """Where a set that is used in this way goes on; [] when it ends, None for what only sets can."""
     file, made = place
     if isinstance(use, (ast.Assign, ast.AnnAssign)):
-        targets = use.targets if isinstance(use, ast.Assign) else [use.target]
-        if isinstance(use, ast.AnnAssign) and is_set_type(use.annotation):
-            return None
-        named = [find_named_uses(code, file, target) for target in targets]
-        return None if None in named else [item for found in named if found for item in found]
+        return _list_assigned(code, file, use)
     if isinstance(use, ast.Return):
-        function = file.function(use)
-        if function is None or is_set_type(function.returns) or function.decorator_list:
-            return None
-        calls = [(other, call) for other in code.files for call in index(other).calls[function.name]]
-        return calls or None  # who calls it is not seen
+        return _list_returned(code, file, use)
     if isinstance(use, ast.Call) and made in use.args:
         if file.called(use) in _TAKE_ANY_ORDERED or get_last_name(use) in _TAKE_ITERABLES:
             return []
@@ -76,14 +70,30 @@ def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place]
         return None
     if isinstance(use, ast.arguments) and isinstance(taker := file.parent(use), ast.FunctionDef):
         return _list_uses_of(file, taker, _find_default(use, made))
-    goes_through = isinstance(use, (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred))
-    asks = isinstance(use, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr))
-    looks = (
-        isinstance(use, ast.Compare)
-        and made is not use.left
-        and all(isinstance(item, (ast.In, ast.NotIn)) for item in use.ops)
-    )
-    return [] if goes_through or asks or looks else None
+    return [] if isinstance(use, _GO_THROUGH + _ASK) or _looks_in(use, made) else None
+
+
+def _list_assigned(code: Code, file: File, use: ast.Assign | ast.AnnAssign) -> Sequence[Place] | None:
+    targets = use.targets if isinstance(use, ast.Assign) else [use.target]
+    if isinstance(use, ast.AnnAssign) and is_set_type(use.annotation):
+        return None
+    named = [find_named_uses(code, file, target) for target in targets]
+    return None if None in named else [item for found in named if found for item in found]
+
+
+def _list_returned(code: Code, file: File, use: ast.Return) -> Sequence[Place] | None:
+    function = file.function(use)
+    if function is None or is_set_type(function.returns) or function.decorator_list:
+        return None
+    calls = [(other, call) for other in code.files for call in index(other).calls[function.name]]
+    return calls or None  # who calls it is not seen
+
+
+def _looks_in(use: ast.AST | None, made: ast.AST) -> bool:
+    """Whether it is asked what is in the set."""
+    if not isinstance(use, ast.Compare) or made is use.left:
+        return False
+    return all(isinstance(item, (ast.In, ast.NotIn)) for item in use.ops)
 
 
 def find_named_uses(code: Code, file: File, target: ast.expr) -> list[Place] | None:
