@@ -138,6 +138,7 @@ hidden = random.choice([16, 32])
 rng = np.random.default_rng()
 warm = rng.random() < 0.3
 import rich
+chosen = random.Random().choice([1, 2])
 """
 
 
@@ -148,6 +149,7 @@ def draw(name: str, function: str, line: int) -> Record:
 
 CHOICE, WARM = draw("python-random", "random.choice", 2), draw("numpy-generator", "numpy.random.random", 4)
 UNSEEDED = record(0, "setup", "unseeded", "numpy-generator", call_site="train.py:3")
+ALONE = record(0, "setup", "unseeded", "os-entropy", call_site="train.py:6")
 SEED = record(0, "setup", "seed", "random.seed", call_site="train.py:1")
 
 
@@ -158,6 +160,9 @@ SEED = record(0, "setup", "seed", "random.seed", call_site="train.py:1")
         ([CHOICE, SEED], ["python-random"]),
         ([SEED, CHOICE], []),
         ([UNSEEDED, WARM], ["numpy-generator"]),
+        ([ALONE, draw("python-random:generator", "random.Random.choice", 6)], ["os-entropy"]),
+        ([ALONE], []),  # it is not drawn from
+        ([UNSEEDED, draw("numpy-global:generator", "numpy.random.RandomState.rand", 4)], ["numpy-generator"]),
         ([WARM], []),  # another generator, which was made with a seed
         ([draw("python-random", "random.random", 5)], []),  # by what the line imports
     ],

@@ -298,6 +298,7 @@ import torch
 torch.set_num_threads(1)
 seeded = np.random.default_rng(int(sys.argv[3]))
 legacy = np.random.RandomState(int(sys.argv[3]))
+listed = np.random.default_rng([1, 2])
 same = legacy
 class Augment:
     def __init__(self):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from samerun.comparing.context import OWN
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
@@ -30,6 +31,7 @@ from samerun.sources.evidence.hash_order import find_set_of_texts
 from samerun.sources.hash_seed import VARIABLE, HashSeed
 from samerun.sources.numpy_generator import NumpyGenerator
 from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.per_sample.pool_tasks import SEEDED
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Kind, Source
@@ -37,8 +39,14 @@ from samerun.sources.worker_arrival import WorkerArrival
 from samerun.sources.worker_seeds import WorkerSeeds
 
 _MOST_FILES = 60  # of the code that are read for sets: of many hundred that takes a minute
-_ON_HOST = (PythonRandom.id, NumpyGlobal.id, NumpyGenerator.id)
-_MAKERS = ("default_rng", "RandomState", "Generator")
+_OWN = {  # sources of generators that the script makes, and what their draws are called
+    NumpyGenerator.id: (NumpyGenerator.id, f"{NumpyGlobal.id}{OWN}generator"),
+    OsEntropy.id: (f"{PythonRandom.id}{OWN}generator",),
+}
+_UNSEEDED = "a generator without a seed"
+_ON_HOST = (PythonRandom.id, NumpyGlobal.id, *_OWN)
+_FREE = (WorkerSeeds.id, PythonRandom.id, NumpyGlobal.id)
+_MAKERS = ("default_rng", "RandomState", "Generator", "Random")
 _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
 
 
@@ -61,7 +69,10 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
     found += _list_unseeded_draws(recorded)
     if loops := _list_loops_over_sets(recorded):
         found.append(SourceUse(HashSeed.id, loops))
-    return found
+    joined: dict[str, tuple[tuple[str, str | None], ...]] = {}
+    for use in found:
+        joined[use.source] = tuple(dict.fromkeys((*joined.get(use.source, ()), *use.uses)))
+    return [SourceUse(*item) for item in joined.items()]
 
 
 def list_used_by_code(recorded: RecordedRun) -> list[SourceUse]:
@@ -123,25 +134,31 @@ def _list_unseeded(trace: Trace, source: Source) -> Iterator[tuple[str, str | No
     """The function and the line of each draw; of a generator of the script's own, those of its making."""
     if ".worker" in trace.stem:  # torch seeds those
         return
+    rows = [row for row in trace.rows(trace.is_one_of("what", {"seed", "unseeded", "draw"})) if row.call_site]
+    if source.id in _OWN:
+        yield from _list_made(rows, source.id)
+        return
     names = source.seeded_by if isinstance(source, Rng) else ()
     seeded = False
-    made: dict[tuple[str, str], None] = {}
-    for row in trace.rows(trace.is_one_of("what", {"seed", "unseeded", "draw"})):
-        if row.call_site is not None and (row.what, row.name) == ("unseeded", NumpyGlobal.id):
-            made.pop(("default_rng", row.call_site), None)  # np.random.seed() makes a generator for it
-        if row.what == "seed" and row.name in names:
-            seeded = True
-        elif row.name != source.id or row.call_site is None:
-            continue
-        elif row.what == "unseeded" and source.id == NumpyGenerator.id:
-            made["default_rng", row.call_site] = None
-        elif row.what == "unseeded":
+    for row in rows:
+        if row.what == "seed":
+            seeded |= row.name in names
+        elif row.name == source.id and row.what == "unseeded":
             seeded = False
-        elif source.id == NumpyGenerator.id:
-            yield from made
-        elif not seeded and row.what == "draw":
+        elif row.name == source.id and not seeded:
             detail = parse_detail(row.detail, dict[str, Any]) or {}
             yield str(detail.get("function", "")), row.call_site
+
+
+def _list_made(rows: Sequence[Row], id_: str) -> Iterator[tuple[str, str | None]]:
+    """The lines that make generators without a seed, where such a one is drawn from afterwards."""
+    of_globals = {row.call_site for row in rows if (row.what, row.name) == ("unseeded", NumpyGlobal.id)}
+    made: dict[tuple[str, str | None], None] = {}
+    for row in rows:
+        if row.what == "unseeded" and row.name == id_ and row.call_site not in of_globals:
+            made[_UNSEEDED, row.call_site] = None
+        elif row.what == "draw" and row.name in _OWN[id_]:
+            yield from made
 
 
 def _find_path(use: tuple[str, str | None]) -> str:
@@ -185,7 +202,9 @@ def list_free_running(recorded: RecordedRun) -> list[str]:
 
 
 def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
-    if find_sources()[use.source].kind is Kind.ORDER or use.source in (WorkerSeeds.id, *_ON_HOST):
+    if find_sources()[use.source].kind is Kind.ORDER or use.source in _FREE:
+        return True
+    if any(name == _UNSEEDED for name, _ in use.uses):
         return True
     if use.source != Clock.id:
         return False

@@ -71,8 +71,8 @@ def explain_repeated_names(run: Run) -> str | None:
     lines = read_last_lines_of(run)
     if any("Address already in use" in line or "EADDRINUSE" in line for line in lines):
         return (
-            "a port that is drawn from random numbers is the same in each controlled run: bind port 0, which "
-            "gives a free one, or give another --seed to what runs beside"
+            "where a port is drawn from random numbers, it is the same in each controlled run: bind port 0, "
+            "which gives a free one, or give another --seed to what runs beside"
         )
     if not any(line.startswith("FileExistsError:") for line in lines):
         return None

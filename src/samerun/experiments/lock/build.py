@@ -14,7 +14,7 @@ from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.lock.file import format_lock
 from samerun.runs.plan import Control
 
-MOST_LINES = 200  # of the file, however long the run
+MOST_LINES = 200  # of the file, however long the run, without those that name the code
 _MOST_REVISIONS = 12
 _MOST_CHECKPOINTS = 16
 _MOST_METRICS = 12
@@ -86,11 +86,11 @@ def build_environment(observed: Observed) -> Environment:
 
 
 def fit(lock: Lock) -> Lock:
-    """The lock with so few steps that its file has at most MOST_LINES; the roots still stand for every step.
+    """The lock with so few steps that its file has few lines (MOST_LINES); the roots stand for every step.
 
     Of each class of machine the first step stays, the last, and what comes after it.
     """
-    while format_lock(lock).count("\n") > MOST_LINES:
+    while format_lock(lock).count("\n") > MOST_LINES + len(lock.code.files):
         id_, fullest = max(lock.environments.items(), key=lambda item: len(item[1].steps))
         if len(fullest.steps) <= 3:
             break

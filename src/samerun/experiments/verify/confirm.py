@@ -96,6 +96,7 @@ class _PutBack:
         self._code, self._lacking = find_locked_code(
             suspicion.asked.lock, self._folder, suspicion.result.changed
         )
+        self._places = list_places(self._folder, self._code)
         self._variables = suspicion.held.environment.variables
         self._without_effect: set[str] = set()  # what was put back, and not one bit was another
         self._left = _MOST_RUNS
@@ -108,7 +109,7 @@ class _PutBack:
             more = f" and {len(self._lacking) - 1} more" if self._lacking[1:] else ""
             untried = f"whether {self._lacking[0]}{more} is the reason was not tried"
             notes = (*notes, f"{untried}: git does not have it as it was locked")
-        code: list[_Part] = list(list_places(self._folder, self._code))
+        code: list[_Part] = [*self._places]
         others: list[_Part] = [
             item.name
             for item in result.changed
@@ -180,7 +181,10 @@ class _PutBack:
             return True
         now = observe(suspicion.observed.run, suspicion.limit, suspicion.asked.lock.left_out)
         if observed.roots == now.roots:
-            self._without_effect.update(part if isinstance(part, str) else part.file for part in parts)
+            left = {
+                place.file for place in self._places if place not in places
+            }  # that are not put back whole
+            self._without_effect.update(variables, {place.file for place in places} - left)
         return False
 
 

@@ -25,7 +25,7 @@ def note_given(value: int) -> None:
 
 def was_given(value: object) -> bool:
     """Whether a generator that was made without a seed, in this process, has it."""
-    return value in _given
+    return isinstance(value, int) and value in _given  # a SeedSequence may be given a list
 
 
 class UnseededStreams:
