@@ -126,7 +126,7 @@ def _list_unseeded_draws(recorded: RecordedRun) -> Iterator[SourceUse]:
             continue
         draws = [use for trace in recorded.compared for use in _list_unseeded(trace, source)]
         code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys(map(_find_path, draws), ""))
-        if uses := tuple(use for use in dict.fromkeys(draws) if _calls(code, *use)):
+        if uses := tuple(use for use in dict.fromkeys(draws) if _is_called_there(code, *use)):
             yield SourceUse(source.id, uses)
 
 
@@ -166,7 +166,7 @@ def _find_path(use: tuple[str, str | None]) -> str:
     return "" if at is None else at[0]
 
 
-def _calls(code: Code, name: str, site: str | None) -> bool:
+def _is_called_there(code: Code, name: str, site: str | None) -> bool:
     """Whether the line calls it itself: it may call a library that draws, as an import does."""
     try:
         _, expressions = code.expressions(site)
