@@ -20,8 +20,25 @@ def by_name():
     seed = hash(parts)
     return random.Random(seed)
 
-def with_seed(seed):
+def with_seed(seed=None):
+    if seed is None:
+        seed = time.time()
     return random.Random(seed)
+
+def with_default(seed=None):
+    chosen = seed if seed is not None else time.time()
+    return random.Random(chosen)
+
+def in_branches(seed=None):
+    if seed is None:
+        chosen = time.time_ns()
+    else:
+        chosen = seed
+    return random.Random(chosen)
+
+def beside(seed):
+    rng, start = random.Random(seed), time.time()
+    return rng
 """
 SCRIPT = """
 import sys
@@ -66,7 +83,8 @@ def test_what_a_library_seeds_by_a_clock_repeats_under_control(
     assert one[-1] != other[-1]  # the script's own clock is its own affair: --control clock
 
 
-def test_a_librarys_seed_that_it_is_given_stays(trainer: Trainer) -> None:
+@pytest.mark.parametrize("how", ["with_seed", "with_default", "in_branches", "beside"])
+def test_a_seed_that_a_library_is_given_stays(trainer: Trainer, how: str) -> None:
     rng = random.Random(5)
     expected = str([rng.random() for _ in range(3)])
-    assert [line[:6] for line in run(trainer, "with_seed", "0", "5")[:2]] == [expected[:6]] * 2
+    assert [line[:6] for line in run(trainer, how, "0", "5")[:2]] == [expected[:6]] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _random
 import os
 import random
 import re
@@ -106,7 +107,7 @@ class OsEntropy(World):
             if own and (not names_files() if a is None else find_library_seed() is not None):
                 a = unseeded.stream().seed64
                 original(self_, a, version)
-                note_given(hash(self_.getstate()))
+                note_given(hash(_random.Random.getstate(self_)))  # a class of the user's may have its own
                 return
             original(self_, a, version)
 

@@ -22,6 +22,7 @@ _READS = (
 _CHANGES = frozenset(_READS.split())
 _MODULES = frozenset(["time", "datetime", "date", "dt", "os", "uuid", "secrets"])
 _DEEP = 3  # names whose values are made of other names
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def find_library_seed() -> str | None:
@@ -40,38 +41,56 @@ def find_library_seed() -> str | None:
 
 @functools.lru_cache(maxsize=1024)
 def _is_made_of_change(path: str, line: int) -> bool:
-    """Whether the statement of a line reads a clock and the like, or a name that is made of one."""
+    """Whether what seeds at a line is always made of a clock and the like, and never given to the library."""
     try:
         tree = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError, RecursionError):
         return False
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _covers(node, line)]
-    if not nodes:
-        return False
     functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    statement = max(nodes, key=lambda node: node.lineno)
-    within: ast.AST = max(functions, key=lambda node: node.lineno) if functions else tree
-    return _reads_change(statement, within, _DEEP)
+    if not functions:
+        return False
+    function = max(functions, key=lambda node: node.lineno)
+    seeds = (
+        argument
+        for node in ast.walk(max(nodes, key=lambda node: node.lineno))
+        if isinstance(node, ast.Call) and _get_last_name(node.func) in ("Random", "seed")
+        for argument in node.args[:1]
+    )
+    return any(_is_always_made(seed, function, _DEEP) for seed in seeds)
 
 
 def _covers(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _reads_change(top: ast.AST, within: ast.AST, deep: int) -> bool:
-    nodes = list(ast.walk(top))
+def _is_always_made(value: ast.expr, function: _Function, deep: int) -> bool:
+    """Whether a value has a clock in it, whatever the function is given.
+
+    Not `seed or time.time()`, nor a name that may have been given: that is the user's seed then.
+    """
+    nodes = list(ast.walk(value))
+    if any(isinstance(node, (ast.IfExp, ast.BoolOp)) for node in nodes):
+        return False
     if any(isinstance(node, ast.Call) and _is_change(node.func) for node in nodes):
         return True
-    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    if not deep or not names:
-        return False
-    given = (
+    given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} - given
+    return deep > 0 and any(_is_set(name, function, deep - 1) for name in names)
+
+
+def _is_set(name: str, function: _Function, deep: int) -> bool:
+    values = [
         node.value
-        for node in ast.walk(within)
+        for node in ast.walk(function)
         if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
-    )
-    return any(_reads_change(value, within, deep - 1) for value in given)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+    ]
+    return bool(values) and all(_is_always_made(value, function, deep) for value in values)
+
+
+def _get_last_name(function: ast.expr) -> str:
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def _is_change(function: ast.expr) -> bool:

@@ -6,6 +6,7 @@ an object of the user's own classes that a module holds.
 
 from __future__ import annotations
 
+import _random
 import functools
 import pickle
 import random
@@ -62,7 +63,7 @@ def was_made_unseeded(name: str, generator: Any) -> bool:
 
 def _list_seeds(generator: Any) -> Iterator[object]:
     if isinstance(generator, random.Random):
-        yield hash(generator.getstate())
+        yield hash(_random.Random.getstate(generator))
     elif (inner := _get_bits(generator)) is None:
         yield generator.initial_seed()
     else:
