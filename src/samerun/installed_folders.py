@@ -30,7 +30,9 @@ def list_target_folders() -> dict[str, frozenset[str]]:
     """
     found = {}
     for entry in sys.path:
-        if entry and not entry.rstrip(os.sep).endswith(_OWN):
+        if (
+            isinstance(entry, str) and entry and not entry.rstrip(os.sep).endswith(_OWN)
+        ):  # some put a Path there
             folder = os.path.join(os.path.abspath(entry), "")
             if names := _list_installed(folder):
                 found[folder] = names
