@@ -92,7 +92,7 @@ IN_ANY_ORDER = """
 import json, pickle, random, sys
 import numpy as np
 import torch
-from samerun.sources.per_sample.keying import PassStreams
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.sources.per_sample.pool_tasks import KeyedTask, TaskStreams
 from samerun.streams import Stream
 def draw():

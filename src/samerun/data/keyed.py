@@ -11,8 +11,8 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from samerun.sources.per_sample import keying
-from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.per_sample.keying import sample_stream as sample_stream
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.streams import Stream
 
 

@@ -23,7 +23,7 @@ import xxhash
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError, UsageError
 from samerun.sources.per_sample import own_generators, seeder
-from samerun.sources.per_sample.keying import PassStreams
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.streams import Stream, stream_seed
 

@@ -12,7 +12,7 @@ from samerun.experiments.verify.changed_line import describe_first_change
 from samerun.runs import untrusted
 
 _MOST_BYTES = 4 << 20
-_MOST = 64  # places of all files that are told apart; of more, a file is one
+_MOST = 64  # places of all files that are tried one by one; of more, each file is one
 
 
 @dataclass(frozen=True)

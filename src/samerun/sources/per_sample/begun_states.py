@@ -1,7 +1,7 @@
 """What the generators of a loader's workers begin with, once the script's worker_init_fn has run.
 
 A pass of the same base seed and order repeats an earlier one in the plain program, unless that function seeds
-by something else: by the epoch that it is told, by a clock. Only the workers see that. Each writes a digest
+by something else: by the epoch, by a clock. Only the workers see that. Each writes a digest
 of its states into memory that it shares with the main process, which sends them along with a later pass.
 """
 

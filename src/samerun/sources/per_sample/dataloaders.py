@@ -37,7 +37,8 @@ from samerun.ranks import rank
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample import seeder
 from samerun.sources.per_sample.begun_states import Begun, BegunStates, make_begun_states
-from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable, PassStreams
+from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.sources.per_sample.seeder import Apart, find_apart
 from samerun.sources.source import Undo

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources.per_sample.keying import HandedIndices, PassStreams, index_names
+from samerun.sources.per_sample.keying import HandedIndices, index_names
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.streams import Name
 
 _MOST_COUNTED = 1 << 28  # entries of an array, 4 bytes each, of which only those in use take memory

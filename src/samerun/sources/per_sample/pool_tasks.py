@@ -25,7 +25,7 @@ from samerun.sources.base.rng import Rng
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.patching import resumed
 from samerun.sources.per_sample import dataloaders, held_generators, seeder
-from samerun.sources.per_sample.keying import PassStreams
+from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Undo
 from samerun.sources.torch_cpu import TorchCpu
