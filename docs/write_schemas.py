@@ -703,6 +703,11 @@ SHARED = {
             "call_site": SITE,
             "together": flag("Whether it is confirmed only together with the other confirmed causes."),
             "replayed": flag("Whether it was confirmed by runs that were given what the recorded run had."),
+            "unsettled": or_null(
+                text(
+                    "Confirmed by runs that had this and differ, where those left alone agree; null: not so."
+                )
+            ),
         },
     ),
     "moved": record(

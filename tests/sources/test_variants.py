@@ -178,7 +178,7 @@ def test_the_precision_of_products() -> None:
 
 def test_threads_are_switched_far_more_often() -> None:
     before = sys.getswitchinterval()
-    with varied("thread-scheduling", 1e-5) as took:
+    with varied("thread-scheduling", {"switch": 1e-5}) as took:
         assert sys.getswitchinterval() == pytest.approx(1e-5)
         assert not took
         thread = threading.Thread(target=int)
@@ -186,6 +186,35 @@ def test_threads_are_switched_far_more_often() -> None:
         thread.join()
         assert took
     assert sys.getswitchinterval() == before
+
+
+class Noting(threading.Thread):
+    """A thread with a `run` of its own."""
+
+    began = 0.0
+
+    def run(self) -> None:
+        self.began = time.monotonic()
+
+
+@pytest.mark.parametrize("late", [0.0, 0.05])
+def test_threads_begin_late(late: float) -> None:
+    with varied("thread-scheduling", {"late": late}) as took:
+        given: list[float] = []
+        threads = (
+            Noting(),
+            threading.Thread(target=lambda x, *, y: given.append(x + y), args=(1.0,), kwargs={"y": 2.0}),
+        )
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        started = time.monotonic()
+        for thread in threads:
+            thread.join()
+        assert took
+    assert given == [3.0]
+    assert threads[0].began - start >= late
+    assert late == 0.0 or started - start < late  # who starts it does not wait
 
 
 class Counting(nn.Module):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.comparison import Comparison, Scope
@@ -27,6 +29,7 @@ class Trials:
         self.request = request
         self.plain: Sequence[Losses] = ()  # of the first runs, once they are compared
         self.given: Replay | None = None  # what runs are given of a recorded one, unless their plan says
+        self._unsettled: Mapping[str, Any] = {}
         self._runner = runner or Runner()
         self._steps: int | None = request.steps  # how many steps a run has, once known
 
@@ -43,13 +46,23 @@ class Trials:
         launch = replace(self.request.launch, timeout=self._timeout(at, plan))
         runs = []
         for number in range(1, count + 1):
+            varied = replace(plan, vary=self._unsettled) if self._unsettled and number > 1 else plan
             run = self._runner.run(
-                launch, plan, at=at, stage=stage, number=number, of=count, steps=self._steps
+                launch, varied, at=at, stage=stage, number=number, of=count, steps=self._steps
             )
             if self._steps is None and plan.stop_after is None and run.outcome == "finished":
                 self._steps = run.steps
             runs.append(run)
         return runs
+
+    @contextmanager
+    def unsettling(self, vary: Mapping[str, Any]) -> Iterator[None]:
+        """Meanwhile, of several runs recorded together all but the first are varied so."""
+        self._unsettled = vary
+        try:
+            yield
+        finally:
+            self._unsettled = {}
 
     def compare(
         self, stage: str, count: int, plan: Plan, at: Workspace | None = None, *, setup: bool = True

@@ -20,6 +20,7 @@ class Cause:
     call_site: str | None = None
     together: bool = False  # confirmed only with the other confirmed causes controlled as well
     replayed: bool = False  # confirmed by runs that were given what the recorded run had from it
+    unsettled: str | None = None  # confirmed by runs that had this and differ, where those left alone agree
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

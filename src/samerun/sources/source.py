@@ -129,6 +129,9 @@ class Source(ABC):
         tuple[str, ...]
     ] = ()  # of the environment, that it recognises: `environment` does not
     must_agree: ClassVar[tuple[str, ...]] = ()  # what of `describe` two runs of equal bits have in common
+    unsettled_by: ClassVar[
+        tuple[Variant, ...]
+    ] = ()  # may come about in any run: further ones of `check` try it
     side_effect: ClassVar[str] = (
         ""  # what else is another under its control, where it is not asked for lightly
     )

@@ -9,6 +9,7 @@ import functools
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,17 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _UNPICKLED = ("aten.set_.", "aten::set_")  # how weights in shared memory come into a process
+_SWITCHED = Variant("threads switched every 10 µs", {"switch": 1e-5}, likely=0.1)  # far more often than 5 ms
+_LATE = Variant("threads begun 50 ms late", {"late": 0.05}, likely=0.1)
+_sleep = time.sleep  # as it is before any control of the clock
 _SHARED_ADVICE = "average what each process trains (DistributedDataParallel), or let them take turns"
 _FILE_ADVICE = "let one process write the file and the others wait for it: torch.distributed.barrier()"
+
+
+def _run_late(run: Callable[[], None], seconds: float) -> None:
+    """What a thread runs, so much later."""
+    _sleep(seconds)
+    run()
 
 
 class ThreadScheduling(Source):
@@ -52,6 +62,7 @@ class ThreadScheduling(Source):
     evidence = "threads"
     controllable = False
     edits_may_fall_short = True
+    unsettled_by = (_LATE, _SWITCHED)
     hooks_into = "threading"
     also_hooks_into = tuple(module for module, _, _ in WATCHED if module != "threading")
 
@@ -68,12 +79,14 @@ class ThreadScheduling(Source):
         return attribute.undo_all(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
-        """Let Python switch between threads every `value` seconds; in play once there are several."""
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(value)
+        """Let Python switch between threads so often, or each begin so late; in play with several."""
+        before, late = sys.getswitchinterval(), value.get("late", 0.0)
+        sys.setswitchinterval(value.get("switch", before))
 
         def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             took()
+            if late and args:
+                args[0].run = functools.partial(_run_late, args[0].run, late)
             return original(*args, **kwargs)
 
         return undo_all(
@@ -81,8 +94,8 @@ class ThreadScheduling(Source):
         )
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
-        """Far more often than the usual 5 ms."""
-        return [Variant("threads switched every 10 µs", 1e-5, likely=0.1)]
+        """What is done before a thread comes is another thing in each."""
+        return [_SWITCHED, _LATE]
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Several threads were alive, and no seed, file, folder or operation explains the difference."""

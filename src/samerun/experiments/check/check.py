@@ -16,6 +16,7 @@ from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm, hides, is_in_setup
 from samerun.experiments.check.first_runs import FirstRuns, holds_first, plan_first, record_first
 from samerun.experiments.check.follow_values import follow_values
+from samerun.experiments.check.further_runs import WholeRuns, add_runs, explain_unsettled
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.needless import (
     describe_needless,
@@ -70,30 +71,14 @@ def check(request: Request, runner: Runner | None = None, *, closely: bool = Tru
     else:
         first = FirstRuns(trials.record("recording", request.runs, request.plan), request.plan)
     comparisons = weigh(first.runs, compare_whole(first.runs, steps=request.steps))
-    runs, comparisons = _add_runs(trials, first.plan, first.runs, comparisons)
+    whole = add_runs(trials, WholeRuns(first.runs, comparisons, first.plan))
+    runs, comparisons = whole.runs, whole.comparisons
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons, first.note)
     parted = find_first_parting(runs, comparisons)
     if parted is None:
         return judge_agreeing(result, runs, comparisons)
-    return _differs(trials, result, runs, comparisons, parted, before)
-
-
-def _add_runs(
-    trials: Trials, plan: Plan, runs: list[Run], comparisons: list[Comparison]
-) -> tuple[list[Run], list[Comparison]]:
-    """With further runs, until one differs, where those that agree may do so by luck."""
-    request = trials.request
-    most = request.up_to or 0
-    if len(runs) >= most or any(item.verdict != "same" for item in comparisons):
-        return runs, comparisons
-    free = list_free_running(read(runs[0]))
-    while free and len(runs) < most and comparisons[-1].verdict == "same":
-        stage = f"recording again: runs may agree by chance ({', '.join(free)})"
-        pair = [runs[0], *trials.record(stage, 1, plan)]
-        runs = [*runs, pair[-1]]
-        comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=request.steps))]
-    return runs, comparisons
+    return _differs(trials, result, whole, parted, before)
 
 
 def explain_parted(trials: Trials, runs: Sequence[Run], steps: int | None) -> CheckResult | None:
@@ -103,9 +88,8 @@ def explain_parted(trials: Trials, runs: Sequence[Run], steps: int | None) -> Ch
     parted = find_first_parting(runs, comparisons)
     if parted is None:
         return None
-    return _differs(
-        trials, start_undecided(trials.request, runs, comparisons), runs, comparisons, parted, None
-    )
+    result = start_undecided(trials.request, runs, comparisons)
+    return _differs(trials, result, WholeRuns(list(runs), comparisons, trials.request.plan), parted, None)
 
 
 def judge_agreeing(
@@ -143,20 +127,21 @@ def start_undecided(
 def _differs(
     trials: Trials,
     result: CheckResult,
-    runs: Sequence[Run],
-    comparisons: Sequence[Comparison],
+    whole: WholeRuns,
     parted: int,
     before: frozenset[Path] | None,
 ) -> CheckResult:
+    runs, comparisons = whole.runs, whole.comparisons
     difference = comparisons[parted].difference
     assert difference is not None
     first = Explained(difference)
     pair = runs[0].id, runs[parted + 1].id
     partings = tuple(item.difference for item in comparisons if item.difference is not None)
     counts = _pass_setup(first, (runs[0], runs[parted + 1]))
-    left = _explain_left_behind(trials, first, counts, before, closely=holds_first(runs[0]))
+    shown = explain_unsettled(trials, whole, first, counts.difference)
+    left = shown or _explain_left_behind(trials, first, counts, pair, before, closely=holds_first(runs[0]))
     if left is not None:
-        closer, findings = Zoom(first, pair, True, None, None), left
+        closer, findings = left
     else:
         some_agree = any(item.verdict == "same" for item in comparisons)
         both = runs[0], runs[parted + 1]
@@ -180,8 +165,14 @@ def _differs(
 
 
 def _explain_left_behind(
-    trials: Trials, explained: Explained, counts: Explained, before: frozenset[Path] | None, *, closely: bool
-) -> Findings | None:
+    trials: Trials,
+    explained: Explained,
+    counts: Explained,
+    pair: tuple[str, str],
+    before: frozenset[Path] | None,
+    *,
+    closely: bool,
+) -> tuple[Zoom, Findings] | None:
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
     They must not part where the training does, in `counts`: a cache that the second run reads may hold what
@@ -213,7 +204,10 @@ def _explain_left_behind(
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     more = list_suspects(first, known)
-    return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *explained.notes))
+    findings = replace(
+        findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *explained.notes)
+    )
+    return Zoom(explained, pair, True, None, None), findings
 
 
 def _look_closer(

@@ -62,6 +62,8 @@ def _format_title(cause: Cause, *, first: bool) -> Line:
         proof = f"confirmed: further runs with {who} controlled do not diverge there"
         if cause.replayed:
             proof = f"confirmed: a run that was given what run A had from {who} goes on as run A"
+        if cause.unsettled:
+            proof = f"confirmed: runs with {cause.unsettled} differ, and those left alone agree"
         return HangingLine(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
     word = "Likely cause: " if first else "Or: "
     return HangingLine(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))
