@@ -95,6 +95,7 @@ def test_a_failing_command_is_unknown_and_what_is_not_there_is_wrong_usage(folde
     assert "kept nothing of what its sources gave" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_whole_run_and_no_copy(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -90,6 +90,7 @@ def test_what_is_not_kept_is_named(folder: Path) -> None:
     assert "audit of last.pt: it has " in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_whole_run(folder: Path) -> None:
     words = ("resume", "--kill-at", "4", "--", sys.executable, "train.py", "resume", "slow")
     process = subprocess.Popen(

@@ -17,6 +17,7 @@ from samerun.runs.store import Run, Store
 from .command import samerun
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("code", [0, 1, 2, 75])
 def test_it_exits_with_its_commands_own_code(code: int, tmp_path: Path) -> None:
     done = samerun("run", "--", sys.executable, "-c", f"import sys; sys.exit({code})", cwd=tmp_path)
@@ -29,6 +30,7 @@ def test_a_command_killed_by_a_signal_exits_as_in_a_shell(tmp_path: Path) -> Non
     assert samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path).returncode == 137
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("torch", ["", "import torch; "])
 def test_a_child_that_ctrl_c_ends_ends_by_its_signal(torch: str, tmp_path: Path) -> None:
     """A shell's loop, and a launcher, stop by it."""
@@ -133,6 +135,7 @@ def when(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("name", "code"), [("SIGTERM", 0), ("SIGHUP", 3), ("SIGUSR1", 42), ("SIGUSR2", 1), ("SIGINT", 7)]
 )
@@ -149,6 +152,7 @@ def test_a_signal_reaches_the_command_and_its_code_is_ours(name: str, code: int,
     assert f"recorded as {run.id}" in said
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT"])
 def test_a_signal_that_the_command_does_not_handle_ends_it_as_ever(name: str, tmp_path: Path) -> None:
     number = getattr(signal, name)
@@ -262,6 +266,7 @@ def test_ctrl_c_leaves_whole_runs_and_says_which(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_name_that_repeats_is_explained_where_it_is_there_already(tmp_path):
     (tmp_path / "train.py").write_text("import os, torch, uuid\nos.mkdir(uuid.uuid4().hex)\n")
     command = ("--", sys.executable, "train.py")

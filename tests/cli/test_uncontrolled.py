@@ -58,7 +58,7 @@ def test_what_was_used_is_said_with_its_line_and_the_flags_that_control_it(tmp_p
     assert "10 ms at each read" in third
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -44,7 +44,8 @@ def test_workers_are_the_same_under_control(tmp_path: Path, start: str) -> None:
     assert "✓ same — 2 runs, 2 steps, 1 rank: every batch" in done.stdout
 
 
-@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_differ_without(tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     for _ in range(2):

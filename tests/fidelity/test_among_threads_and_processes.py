@@ -167,7 +167,7 @@ NESTED = """
 """
 
 
-@pytest.mark.everyday(5)
+@pytest.mark.everyday(3)
 @pytest.mark.parametrize(
     ("how", "workers", "seed", "first", "alike"),
     [

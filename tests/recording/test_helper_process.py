@@ -247,6 +247,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("how", ["pool", "actor"])
 def test_what_a_child_did_is_evidence_though_a_signal_ends_it(trainer, how):
     trainer.script(ENDED)
@@ -291,6 +292,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_what_a_server_drew_is_evidence_though_a_signal_ends_it(trainer):
     trainer.script(SERVER, "server.py")
     trainer.script(CLIENT)
@@ -335,6 +337,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_which_worker_of_a_pool_prepared_what_is_no_difference(trainer):
     trainer.script(PREPARES)
     runs = [trainer.record("train.py", more, tier="ops") for more in ("0", "0", "0", "0.5")]
@@ -414,6 +417,7 @@ def test_workers_of_a_loader_are_no_helpers_and_their_draws_are_those_of_batches
     assert {json.loads(row.detail)["batch"] for row in draws} == {0, 1}
 
 
+@pytest.mark.slow
 def test_workers_of_an_executor_take_tasks_too(trainer):
     text = PREPARES.replace("context.Pool(2)", "ProcessPoolExecutor(2, mp_context=context)")
     text = text.replace("pool.map(prepare, range(16), chunksize=1)", "list(pool.map(prepare, range(16)))")

@@ -85,6 +85,7 @@ TraceWriter.close = kill
     assert trained_alike(read(left), read(killed))
 
 
+@pytest.mark.slow
 def test_one_that_is_ended_in_the_middle_of_a_task_is_not_whole(trainer, output):
     write(trainer, seeds=FIRST)
     one, other = (trainer.record("train.py", env={"WAITS": "1"}) for _ in range(2))

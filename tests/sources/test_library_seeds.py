@@ -72,6 +72,7 @@ def run(trainer: Trainer, *arguments: str) -> list[str]:
     return (made.path / "output.txt").read_text().splitlines()
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("how", ["by_clock", "by_name"])
 def test_what_a_library_seeds_by_a_clock_repeats_under_control(

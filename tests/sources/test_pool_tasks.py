@@ -105,6 +105,7 @@ print(json.dumps(drawn, sort_keys=True))
 """
 
 
+@pytest.mark.slow
 def test_what_a_worker_did_before_a_task_changes_nothing(trainer: Trainer) -> None:
     trainer.script(IN_ANY_ORDER, "tasks.py")
     runs = [

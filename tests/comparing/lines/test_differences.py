@@ -44,6 +44,7 @@ def test_a_value_is_followed_through_calls_attributes_and_lists_to_where_it_bega
     assert list_origins(nodes, 13) == [9]  # what is printed comes from the clock
 
 
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     "goes_through",
     [

@@ -80,6 +80,7 @@ def test_what_becomes_a_key_is_not_kept_and_a_seed_of_it_is_named(tmp_path: Path
     assert not result.unreplayed, "it is said once"
 
 
+@pytest.mark.slow
 def test_a_seed_of_the_process_id_is_named_as_what_has_no_replay(tmp_path: Path) -> None:
     result = again(recorded(tmp_path, plain("os.getpid()")), tmp_path)
     assert result.verdict == "differs"

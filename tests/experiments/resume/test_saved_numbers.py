@@ -33,7 +33,7 @@ np.savez("average.npz", weight=average)
 """
 
 
-@pytest.mark.everyday(4)
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("edit", "named"),
     [

@@ -30,7 +30,7 @@ print("cut at", found["cut"])
 """
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize(
     ("old", "new", "moved", "by_the_lock_alone"),
     [

@@ -87,6 +87,7 @@ def test_they_are_right_and_none_is_left_to_the_template(installed, monkeypatch,
     assert "flex_attention_backward" not in seen
 
 
+@pytest.mark.slow
 def test_without_such_gradients_the_template_stays(installed):
     seen: set[str] = set()
     compiled = torch.compile(attention, backend=operations(seen), fullgraph=True)

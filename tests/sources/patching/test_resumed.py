@@ -75,6 +75,7 @@ def test_no_part_draws_what_an_earlier_one_drew(tmp_path: Path, optimizer: str) 
     assert ast.literal_eval((again.path / "output.txt").read_text()) == kept  # and each part repeats
 
 
+@pytest.mark.slow
 @pytest.mark.everyday(1)
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_a_state_that_the_script_puts_back_stays(tmp_path: Path, place: str) -> None:
