@@ -464,6 +464,19 @@ def test_the_line_of_code_tells(tmp_path, source, line):
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "done"),
+    [("i = random.SystemRandom().sample(all, 9)", "drawn from it"), ("r = Random(os.urandom(8))", "seeded")],
+)
+def test_a_generator_that_takes_no_seed_draws(tmp_path, line, done):
+    (tmp_path / "train.py").write_text(f"{line}\n")
+    read = row("entropy", "os.urandom", call_site="train.py:1")
+    at = side(read, cwd=str(tmp_path))
+    found = entropy.recognise(batch(a=at, b=at))
+    assert (found.strength, found.call_site) == (0.7, "train.py:1")
+    assert found.text == f"os.urandom is read where something is {done}: {line}"
+
+
 def test_a_line_that_prints_a_time_beside_a_result_is_weaker_evidence(tmp_path):
     (tmp_path / "train.py").write_text('print(f"in {time.time() - start} s, acc {acc}")\n')
     at = {"a": side(cwd=str(tmp_path)), "b": side(cwd=str(tmp_path)), "call_site": "train.py:1"}

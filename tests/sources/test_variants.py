@@ -213,7 +213,7 @@ def test_threads_begin_late(late: float) -> None:
             thread.join()
         assert took
     assert given == [3.0]
-    assert threads[0].began - start >= late
+    assert threads[0].began - start >= 2 * late
     assert late == 0.0 or started - start < late  # who starts it does not wait
 
 

@@ -6,6 +6,7 @@ And processes that send what they make through one queue: which of them comes fi
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import sys
 import threading
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _UNPICKLED = ("aten.set_.", "aten::set_")  # how weights in shared memory come into a process
 _SWITCHED = Variant("threads switched every 10 µs", {"switch": 1e-5}, likely=0.1)  # far more often than 5 ms
-_LATE = Variant("threads begun 50 ms late", {"late": 0.05}, likely=0.1)
+_LATE = Variant("threads begun 50 or 100 ms late", {"late": 0.05}, likely=0.1)  # the first of two later
 _sleep = time.sleep  # as it is before any control of the clock
 _SHARED_ADVICE = "average what each process trains (DistributedDataParallel), or let them take turns"
 _FILE_ADVICE = "let one process write the file and the others wait for it: torch.distributed.barrier()"
@@ -79,14 +80,18 @@ class ThreadScheduling(Source):
         return attribute.undo_all(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
-        """Let Python switch between threads so often, or each begin so late; in play with several."""
+        """Let Python switch between threads so often, or each begin so late, every other one twice that.
+
+        In play with several.
+        """
         before, late = sys.getswitchinterval(), value.get("late", 0.0)
+        delays = itertools.cycle((2 * late, late))
         sys.setswitchinterval(value.get("switch", before))
 
         def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             took()
             if late and args:
-                args[0].run = functools.partial(_run_late, args[0].run, late)
+                args[0].run = functools.partial(_run_late, args[0].run, next(delays))
             return original(*args, **kwargs)
 
         return undo_all(

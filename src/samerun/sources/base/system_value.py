@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from samerun.sources.edits.system_values import SeedParts
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|(?-i:Random\()|Generator|shuffle", re.IGNORECASE)
-
+_DRAWS_ITSELF = re.compile(r"\bSystemRandom\(")  # a generator that takes no seed: each draw is a read
 
 # A line that keeps what it reads for itself, as where a measurement begins, or prints it.
 _MEASURES = re.compile(r"^\s*\w+\s*=\s*[\w.]+\(\)\s*$|\bprint\(|\blog\w*\.")
@@ -110,12 +110,9 @@ class World(Source):
         for row in self.reads(difference):
             text = rows.read_source_line(difference.a, row.call_site)
             if _FEEDS.search(text) and not _is_unseeded(difference, row):
-                return Evidence(
-                    self.id,
-                    Strength.STRONG,
-                    f"{row.name} is read where something is seeded: {text}",
-                    row.call_site,
-                )
+                done = "drawn from it" if _DRAWS_ITSELF.search(text) else "seeded"
+                said = f"{row.name} is read where something is {done}: {text}"
+                return Evidence(self.id, Strength.STRONG, said, row.call_site)
         return None
 
     def _direct(self, difference: Difference) -> Evidence | None:
