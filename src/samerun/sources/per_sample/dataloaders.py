@@ -12,7 +12,9 @@ A pass is named by what makes it differ in the plain program:
 - or the epoch that its sampler was told (`set_epoch`, above 0), by which a resumed training says where it is:
   then, with torch's last seed, the first pass of that epoch.
 
-Both with the rank, and with how often the process has met that name before. A pass that would draw the same
+Both with how often the process has met that name before, and with the rank where a sampler gives each rank its
+share of the data. Ranks that have no such sampler draw alike where the script seeded them alike, as the plain
+program would: they may share what they load (tensor parallelism, a validation that each rank makes whole). A pass that would draw the same
 numbers as an earlier one in the plain program does so too (a validation that is seeded, a trial that is
 repeated): with workers where the base seed and the order are the same; without them, generator by generator,
 where that one has the same state, and as many passes have drawn from it since it was seeded. The draw of the
@@ -33,7 +35,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from samerun.ranks import rank
+from samerun.ranks import rank, world_size
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample import seeder
 from samerun.sources.per_sample.begun_states import Begun, BegunStates, make_begun_states
@@ -47,6 +49,7 @@ from samerun.streams import Name, Stream, stream_seed
 _MOST_KNOWN = 10_000  # what passes drew from; the oldest is forgotten
 _MOST_BEGUN = 1_000  # a page of memory each
 _SAMPLERS = ("batch_sampler", "sampler")
+_SHARES = ("num_replicas", "num_processes")  # torch's samplers and their like say so, and accelerate's
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
 _worker: _Worker | None = None  # in a worker
@@ -67,7 +70,6 @@ class KeyedInit:
 
     seed: int  # of the control
     above: PassStreams | None  # of the first pass over an iterable dataset
-    rank: int  # of the main process: a worker may not know it
     users: Callable[[int], None] | None
     begun: BegunStates | None  # where what the user's leaves is noted
     entropy: int  # what keeps the main process's samples apart; generators are seeded by torch in a worker
@@ -76,7 +78,7 @@ class KeyedInit:
         """Called in the worker, once, before it makes its first fetcher."""
         global _worker
         install(self.seed)  # for as long as the worker lives
-        _worker = _Worker(self.above, self.rank, Apart((), self.entropy))
+        _worker = _Worker(self.above, Apart((), self.entropy))
         if self.users is not None:
             self.users(worker_id)
         if self.begun is not None:
@@ -88,8 +90,7 @@ class KeyedInit:
 class _Worker:
     """In a worker: the streams of each pass over an iterable dataset; a fetcher is made for each."""
 
-    def __init__(self, above: PassStreams | None, rank_: int, apart: Apart) -> None:
-        self.rank = rank_
+    def __init__(self, above: PassStreams | None, apart: Apart) -> None:
         self.apart = apart
         self._above = above
         self._passes = 0
@@ -112,11 +113,10 @@ class _InForce:
 
     def name_pass(self, of: _Begin, first: int, begun: BegunStates | None) -> PassStreams:
         """The streams of a pass, of whose first indices this is a hash."""
-        here = rank()
         if of.in_workers:  # torch seeds all three from the base seed
-            drawn_from: list[tuple[Any, ...]] = [(here, of, first)] * 3
+            drawn_from: list[tuple[Any, ...]] = [(of, first)] * 3
         else:
-            drawn_from = [(here, of.epoch, first, *place) for place in seeder.find_places()]
+            drawn_from = [(of.rank, of.epoch, first, *place) for place in seeder.find_places()]
             if seeder.may_swap():  # when another thread begins one is another time in each run
                 seeder.note_pass()
         entropy = 0
@@ -126,8 +126,7 @@ class _InForce:
         if begun is not None and first_begun is None:
             self._begun[drawn_from[0]] = begun
         if any(each not in self._known for each in drawn_from):
-            new = self._name_new(here, of)
-            for each in drawn_from:
+            for each, new in zip(drawn_from, self._name_each(of), strict=True):
                 self._known.setdefault(each, new)
         torch, python, numpy = (self._known[each] for each in drawn_from)
         while len(self._known) > _MOST_KNOWN:
@@ -136,7 +135,16 @@ class _InForce:
             self._begun.popitem(last=False)
         return PassStreams(torch, python, numpy, entropy, first_begun.read() if first_begun else ())
 
-    def _name_new(self, here: int, of: _Begin) -> Stream:
+    def _name_each(self, of: _Begin) -> tuple[Stream, Stream, Stream]:
+        """Of a new pass: torch's stream, Python's and NumPy's."""
+        new = self._name_new(of)
+        if of.in_workers or of.rank is not None or world_size() == 1:
+            return new, new, new
+        _, python, numpy = seeder.digest_states()  # which ranks may have seeded apart, and torch's alike
+        return new, new.child("state", python), new.child("state", numpy)
+
+    def _name_new(self, of: _Begin) -> Stream:
+        here = of.rank or 0
         if of.epoch and not self._meet("epoch", here, of.epoch):
             return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), of.epoch)
         first = Stream(self.seed, "worker", "pass", here, of.base_seed)
@@ -163,6 +171,7 @@ class _Begin(NamedTuple):
     later: int  # how many passes its iterator made before it, where workers persist
     epoch: int  # that a sampler was set to
     in_workers: bool
+    rank: int | None  # whose share of the data it goes over; None: no sampler is known to share it out
 
 
 def _get_torch_seed() -> int:
@@ -269,7 +278,7 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     if own:
         above = _name_iterable(iterator, loader, begun) if is_iterable else None
         entropy = find_apart().entropy
-        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, rank(), users, begun, entropy)
+        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, users, begun, entropy)
 
 
 def _forks(loader: Any) -> bool:
@@ -286,7 +295,7 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     begun = iterator._samerun_begun
 
     def name(first: int) -> PassStreams:
-        of = _Begin(base_seed, later, _find_told_epoch(*told), in_workers)
+        of = _Begin(base_seed, later, _find_told_epoch(*told), in_workers, _find_share(told[1]))
         return _controls[-1].name_pass(of, first, begun)
 
     iterator._samerun_pass = Pass(
@@ -299,7 +308,7 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
 
 def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> PassStreams:
     epoch = _find_told_epoch(*_may_be_told(loader))
-    of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0)
+    of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0, None)
     return _controls[-1].name_pass(of, 0, begun)
 
 
@@ -310,20 +319,31 @@ def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
 
 def _find_told_epoch(dataset: Any, samplers: list[Any]) -> int:
     """The epoch that a sampler of a loader, or the dataset, was told; 0 when none has been."""
+    for holder in (*_list_samplers(samplers), dataset):
+        if callable(getattr(holder, "set_epoch", None)):
+            epoch = getattr(holder, "epoch", None)
+            if isinstance(epoch, int) and epoch > 0:
+                return epoch
+    return 0
+
+
+def _find_share(samplers: list[Any]) -> int | None:
+    """The rank, where one of these samplers, or what it holds, gives each rank a share of the data."""
+    shares = (getattr(holder, name, None) for holder in _list_samplers(samplers) for name in _SHARES)
+    return rank() if any(isinstance(share, int) and share > 1 for share in shares) else None
+
+
+def _list_samplers(samplers: list[Any]) -> list[Any]:
+    """These, and those that they hold."""
     seen: list[Any] = []
-    ahead = [*samplers, dataset]
+    ahead = list(samplers)
     while ahead:
         holder = ahead.pop(0)
         if holder is None or any(holder is each for each in seen):
             continue
         seen.append(holder)
-        if callable(getattr(holder, "set_epoch", None)):
-            epoch = getattr(holder, "epoch", None)
-            if isinstance(epoch, int) and epoch > 0:
-                return epoch
-        if holder is not dataset:
-            ahead += [getattr(holder, name, None) for name in reversed(_SAMPLERS)]
-    return 0
+        ahead += [getattr(holder, name, None) for name in reversed(_SAMPLERS)]
+    return seen
 
 
 def _find_owner(kind: type) -> type:
@@ -360,9 +380,9 @@ def _patch_fetchers(kinds: Any) -> Undo:
         elif kind != kinds.Iterable:
             shown = Keyed(dataset, apart=_find_apart)
         elif above is not None:
-            shown = _make_iterable(dataset, above, rank())
+            shown = _make_iterable(dataset, above)
         elif _worker is not None:
-            shown = _make_iterable(dataset, _worker.next(), _worker.rank)
+            shown = _make_iterable(dataset, _worker.next())
         if shown is not None:
             dataset, collate_fn = shown, Collate(collate_fn, apart=_find_apart)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
@@ -370,8 +390,8 @@ def _patch_fetchers(kinds: Any) -> Undo:
     return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
-def _make_iterable(dataset: Any, above: PassStreams, rank_: int) -> KeyedIterable:
-    return KeyedIterable(dataset, lambda: above, rank_, apart=_find_apart)
+def _make_iterable(dataset: Any, above: PassStreams) -> KeyedIterable:
+    return KeyedIterable(dataset, lambda: above, 0, apart=_find_apart)
 
 
 def _find_apart() -> Apart:
