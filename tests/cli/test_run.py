@@ -25,6 +25,14 @@ def test_it_exits_with_its_commands_own_code(code: int, tmp_path: Path) -> None:
     assert "recorded as" in done.stderr
 
 
+def test_a_child_that_cannot_be_controlled_runs_and_is_said(tmp_path: Path) -> None:
+    """By -E it ignores the hash seed that it is given."""
+    code = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-E', '-c', 'print(6 * 7)']))"
+    done = samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "42\n")
+    assert "this python ignores PYTHONHASHSEED, by -E or -I" in done.stderr
+
+
 def test_a_command_killed_by_a_signal_exits_as_in_a_shell(tmp_path: Path) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path).returncode == 137

@@ -114,17 +114,17 @@ def test_controlled_numbers_are_fair_and_repeat(way: tuple[str, str]) -> None:
     assert controlled(id_, 3, draw) != found[4]
 
 
-def test_a_uuid_is_another_one_for_other_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["uuid4", "os.urandom"])
+def test_entropy_is_another_one_for_other_arguments(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """It names files, and the commands of a sweep run side by side: one name would be one file."""
 
-    def draw(way: str, *arguments: str) -> list[float]:
+    def draw(*arguments: str) -> list[float]:
         monkeypatch.setattr("sys.argv", ["train.py", *arguments])
         return controlled("os-entropy", 0, WAYS["os-entropy"][way])
 
-    alone = draw("uuid4", "--lr", "1")
-    assert alone == draw("uuid4", "--lr", "2")  # in a program that controls itself
+    alone = draw("--lr", "1")
+    assert alone == draw("--lr", "2")  # in a program that controls itself
     monkeypatch.setenv("SAMERUN_PLAN", "{}")
-    one, other = draw("uuid4", "--lr", "1"), draw("uuid4", "--lr", "2")
+    one, other = draw("--lr", "1"), draw("--lr", "2")
     assert not set(one) & set(other)
-    assert draw("uuid4", "--lr", "1") == one
-    assert draw("os.urandom", "--lr", "1") == draw("os.urandom", "--lr", "2")
+    assert draw("--lr", "1") == one

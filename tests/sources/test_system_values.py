@@ -210,6 +210,21 @@ def test_entropy_repeats_where_the_users_line_asks_for_it(controlled):
     assert os.urandom(8) != os.urandom(8) and random.Random().random() != random.Random().random()
 
 
+@pytest.mark.skipif(not hasattr(os, "getrandom"), reason="Linux alone has it")
+def test_arguments_are_the_originals_to_complain_of(controlled):
+    seen = []
+    for _ in range(2):
+        undo = controlled(entropy)
+        with pytest.raises(TypeError, match="takes no keyword arguments"):
+            os.urandom(size=3)
+        with pytest.raises(ValueError, match="negative argument not allowed"):
+            os.urandom(-1)
+        seen.append(os.getrandom(size=3))
+        undo()
+    assert len(seen[0]) == 3
+    assert seen[0] == seen[1]
+
+
 LIBRARY = """
 import os, random, secrets, tempfile, uuid
 

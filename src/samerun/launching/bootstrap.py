@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from samerun import callsite, lineage, set_variables, torch_version, wrapping
-from samerun.errors import SamerunError, TorchNeeded, UsageError
+from samerun.errors import SamerunError, TooLate, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import ended_by, is_the_scripts
 from samerun.launching.frozen_imports import leave_importers_out
@@ -284,7 +284,9 @@ class _Process:
             source.control(self._plan.control)
         except UsageError as error:
             complain(self._plan.run, f"controlling {source.id}: {error}")
-            _end_with(error)
+            by_its_parent = isinstance(error, TooLate) and source.when_late == "warn"
+            if not by_its_parent or not lineage.get_place():  # what a program starts is not to fail for it
+                _end_with(error)
 
     def _vary(self, source: Source) -> None:
         source.vary(

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from samerun import callsite
@@ -98,7 +97,8 @@ class OsEntropy(World):
         def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             size = args[0] if args else kwargs.get("size")
             own = getattr(_numpys, "own", False) or not callsite.is_called_directly()
-            if own or not isinstance(size, int) or size < 0:
+            wrong = not isinstance(size, int) or size < 0 or (kwargs and original.__name__ == "urandom")
+            if own or wrong:
                 return original(*args, **kwargs)
             return unseeded.stream(*_list_arguments()).python().randbytes(size)
 
@@ -167,17 +167,11 @@ def _advise(side: Side, site: str | None, *, again: bool) -> str | None:
 
 
 def _list_arguments() -> list[str]:
-    """The program's arguments, where a uuid is made: it names files, and a sweep's commands run side by side.
+    """The program's arguments: a uuid or a token names files, and a sweep's commands run side by side.
 
     Not in a program that controls itself, as a test does: it gets the same whoever starts it.
     """
-    user = callsite.find_user_frame(2)
-    frame: FrameType | None = sys._getframe(1) if VARIABLE in os.environ else None
-    while frame is not None and frame is not user:
-        if frame.f_globals.get("__name__") == "uuid":
-            return sys.argv[1:]
-        frame = frame.f_back
-    return []
+    return sys.argv[1:] if VARIABLE in os.environ else []
 
 
 def _leave_numpy_alone() -> Undo:

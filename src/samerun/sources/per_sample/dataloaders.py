@@ -12,13 +12,14 @@ A pass is named by what makes it differ in the plain program:
 - or the epoch that its sampler was told (`set_epoch`, above 0), by which a resumed training says where it is:
   then, with torch's last seed, the first pass of that epoch.
 
-Both with how often the process has met that name before, and with the rank where a sampler gives each rank its
-share of the data. Ranks that have no such sampler draw alike where the script seeded them alike, as the plain
-program would: they may share what they load (tensor parallelism, a validation that each rank makes whole). A pass that would draw the same
-numbers as an earlier one in the plain program does so too (a validation that is seeded, a trial that is
-repeated): with workers where the base seed and the order are the same; without them, generator by generator,
-where that one has the same state, and as many passes have drawn from it since it was seeded. The draw of the
-base seed and what workers are seeded with stay torch's own.
+Both with how often the process has met that name before, and with the rank where a sampler gives each rank
+its share of the data. Ranks that have no such sampler draw alike where the script seeded them alike, as in
+the plain program: they may share what they load (tensor parallelism, a validation that each makes whole).
+
+A pass that would draw the same numbers as an earlier one in the plain program does so too (a validation that
+is seeded, a trial that is repeated): with workers where the base seed and the order are the same; without
+them, generator by generator, where that one has the same state, and as many passes have drawn from it since
+it was seeded. The draw of the base seed and what workers are seeded with stay torch's own.
 
 How it gets to a worker: each batch of indices carries its stream. `KeyedInit` stands in for the loader's
 worker_init_fn while the workers are started; it is pickled, so that it works by fork and by spawn, patches
