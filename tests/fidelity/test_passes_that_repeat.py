@@ -113,6 +113,21 @@ def taken_back(load: Callable[..., Any]) -> Iterator[Any]:
     yield load()
 
 
+def rewound(load: Callable[..., Any]) -> Iterator[Any]:
+    """To one of several states that were read: samples move none of Python's and NumPy's under control."""
+    seed(1)
+    kept = []
+    for _ in range(4):
+        kept.append((random.getstate(), torch.get_rng_state(), np.random.get_state()))
+        yield load(shuffle=True)
+    for back in (1, 3, 2):
+        random.setstate(kept[back][0])  # before torch's, which says which, and after it
+        torch.set_rng_state(kept[back][1])
+        np.random.set_state(kept[back][2])
+        yield load(shuffle=True)
+        yield load(shuffle=True)
+
+
 def isolated(load: Callable[..., Any]) -> Iterator[Any]:
     for _ in range(3):
         yield load()
@@ -128,7 +143,7 @@ def nothing_seeded(load: Callable[..., Any]) -> Iterator[Any]:
 
 PROGRAMS = [
     seeded_validations, forked, seeded_trials, own_generators, only_numpy, only_torch, only_python,
-    taken_back, isolated, nothing_seeded,
+    taken_back, rewound, isolated, nothing_seeded,
 ]  # fmt: skip
 
 

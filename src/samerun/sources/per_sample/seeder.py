@@ -81,7 +81,10 @@ _given: set[str] = set()  # ids of the sources that the script has seeded, under
 _seedings: dict[str, int] = dict.fromkeys(IDS, 0)  # under a control, with a seed or without
 _began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
 _passes: dict[str, int] = dict.fromkeys(IDS, 0)  # of each generator: passes of loaders since it was seeded
-_read: dict[tuple[str, bytes], tuple[bool, int]] = {}  # states that the script read: seeded then, passes
+# States that the script read, each time after so many passes in all: seeded then, passes since.
+_read: dict[tuple[str, bytes], dict[int, tuple[bool, int]]] = {}
+_put_back: dict[str, dict[int, tuple[bool, int]]] = {}  # of generators since the last pass: their readings
+_at = 0  # how many passes have begun in all
 _MOST_READ = 1000  # the oldest is forgotten
 
 
@@ -224,6 +227,7 @@ def note_given(generator: str) -> None:
     _given.add(generator)
     _seedings[generator] = _seedings.get(generator, 0) + 1
     _passes[generator] = 0
+    _put_back.pop(generator, None)
 
 
 def note_begun(generator: str) -> None:
@@ -232,25 +236,31 @@ def note_begun(generator: str) -> None:
     _seedings[generator] = _seedings.get(generator, 0) + 1
     _began[generator] = lineage.get_launched_path()
     _passes[generator] = 0
+    _put_back.pop(generator, None)
 
 
 def note_read(generator: str, state: bytes) -> None:
     """The script has read this state (its digest), and may put it back."""
     if len(_read) >= _MOST_READ:
         _read.pop(next(iter(_read)), None)
-    _read[generator, state] = generator in _given, _passes.get(generator, 0)
+    _read.setdefault((generator, state), {})[_at] = generator in _given, _passes.get(generator, 0)
 
 
 def note_put_back(generator: str, state: bytes) -> None:
     """The script has put this state back: it is whose it was when this process read it.
 
     Of a state that another process has read, as of a checkpoint, nothing is known: that changes nothing.
+
+    Samples do not move Python's and NumPy's generators under control, so a state that was read after each of
+    several passes is one and the same. Torch's moves with each pass: put back beside them, it says which.
     """
-    given, _passes[generator] = _read.get((generator, state), (generator in _given, 0))
-    if given:
-        _given.add(generator)
-    else:
-        _given.discard(generator)
+    _put_back[generator] = _read.get((generator, state)) or {_at: (generator in _given, 0)}
+    of_torch = _put_back.get(IDS[0], {})
+    for each, readings in _put_back.items():
+        last = next(reversed(readings))
+        both = [at for at in of_torch if at in readings]
+        given, _passes[each] = readings[both[-1] if both else last]
+        (_given.add if given else _given.discard)(each)
 
 
 def get_origins() -> tuple[frozenset[str], dict[str, int]]:
@@ -324,6 +334,9 @@ def _mix(source: str, here: tuple[Name, ...]) -> int:
 
 def note_pass() -> None:
     """A loader goes over its data in this process: the plain program would draw from all three for it."""
+    global _at
+    _at += 1
+    _put_back.clear()
     for generator in IDS:
         _passes[generator] += 1
 
