@@ -97,8 +97,8 @@ class OsEntropy(World):
         def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             size = args[0] if args else kwargs.get("size")
             own = getattr(_numpys, "own", False) or not callsite.is_called_directly()
-            wrong = not isinstance(size, int) or size < 0 or (kwargs and original.__name__ == "urandom")
-            if own or wrong:
+            own = own or bool(kwargs and original.__name__ == "urandom")  # which takes none, and says so
+            if own or not isinstance(size, int) or size < 0:
                 return original(*args, **kwargs)
             return unseeded.stream(*_list_arguments()).python().randbytes(size)
 

@@ -14,11 +14,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from samerun import cleared_memory
 from samerun.sources.source import Undo
 from samerun.wrapping import undo_all, wrap_attribute
 
-_M_PERTURB = -6
-_TO_ZERO = 0xFF  # glibc hands out bytes of the complement
 _VARIABLE = "GLIBC_TUNABLES"
 _NO_CACHE = "glibc.malloc.tcache_count=0"  # what a thread keeps for itself is handed out as it is
 _FUNCTIONS = ("empty", "empty_like", "empty_strided", "empty_permuted")
@@ -36,22 +35,12 @@ def zero() -> Undo:
     """From here on."""
     import torch
 
-    undos = [_perturb()]
+    undos = [cleared_memory.clear()]
     for owner, names in ((torch, _FUNCTIONS), (torch.Tensor, _METHODS)):
         for name in names:
             if hasattr(owner, name):
                 undos.append(_clear_result(owner, name))
     return undo_all(undos)
-
-
-def _perturb() -> Undo:
-    """Have the C library clear what it hands out. Nothing happens with one that cannot."""
-    libc = ctypes.CDLL(None)
-    if not hasattr(libc, "gnu_get_libc_version"):
-        return lambda: None
-    libc.mallopt(_M_PERTURB, _TO_ZERO)
-    before = os.environ.get("MALLOC_PERTURB_", "0")
-    return lambda: libc.mallopt(_M_PERTURB, int(before) if before.isdecimal() else 0)
 
 
 def _discard(tensor: Any) -> bool:
