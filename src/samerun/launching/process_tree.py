@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
+from samerun.launching import left_sockets
 from samerun.runs.plan import VARIABLE
 
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
@@ -59,6 +60,7 @@ class Tree:
         self._root = root
         self._mark = mark
         self._us = psutil.Process()
+        self._began = time.time()
         self._known: set[psutil.Process] = set()
         self._found = found
         self._sessions = {root.pid}
@@ -105,6 +107,12 @@ class Tree:
         Gives whether the root ended by itself, upon `first` at most.
         """
         living = self.alive()
+        with left_sockets.removing(living, self._began):
+            return self._end(living, first, grace_s, hurry)
+
+    def _end(
+        self, living: list[psutil.Process], first: signal.Signals, grace_s: float, hurry: Callable[[], bool]
+    ) -> bool:
         if first is signal.SIGINT and self._root.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._root.pid, first)

@@ -1,7 +1,4 @@
-"""Least squares repeat, whatever the memory held before, and are torch's own in every other way.
-
-Covers `families/lstsq.py`.
-"""
+"""Least squares repeat, whatever the memory held before, and are torch's own in every other way."""
 
 from __future__ import annotations
 
