@@ -32,7 +32,9 @@ def listening() -> Iterator[list[subprocess.Popen[str]]]:
     yield started
     for each in started:
         each.kill()
-        each.communicate()
+        each.wait()
+        assert each.stdout is not None
+        each.stdout.close()
 
 
 def start(where: str, started: list[subprocess.Popen[str]]) -> tuple[psutil.Process, Path]:
@@ -47,7 +49,7 @@ def test_the_folder_of_a_killed_process_is_removed(listening: list[subprocess.Po
     process, folder = start("own", listening)
     with removing([process], since):
         process.kill()
-        listening[0].communicate()
+        listening[0].wait()
         assert (folder / "listener").exists()
     assert not folder.exists()
 
@@ -61,14 +63,14 @@ def test_older_ones_and_those_of_others_stay(
     process, folder = start(str(tmp_path / name), listening)
     with removing([process], time.time() + since - 1):
         process.kill()
-        listening[0].communicate()
+        listening[0].wait()
     assert (folder / "listener").exists()
 
 
 def test_processes_that_have_gone_are_passed_over(listening: list[subprocess.Popen[str]]) -> None:
     process, folder = start("own", listening)
     process.kill()
-    listening[0].communicate()
+    listening[0].wait()
     with removing([process], 0.0):
         pass
     (folder / "listener").unlink()
