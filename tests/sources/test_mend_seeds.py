@@ -598,6 +598,39 @@ def test_a_generator_is_seeded_beside_torch_with_the_seed_that_this_is_given(
     assert program.mended("python-random", *(rows[name] for name in order.split())) == change
 
 
+OF_OPTION = """
+import random
+import sys
+import torch
+
+seed = int(sys.argv[1])
+if seed:
+    torch.manual_seed(seed)
+random.shuffle(list(range(9)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "change"),
+    [
+        (OF_OPTION, "+random.seed(0)\n+    random.seed(seed)"),
+        (OF_OPTION.replace("(seed)\n", "(7)\n"), "+random.seed(0)"),  # it is a constant
+        (
+            OF_OPTION.replace("    torch", "    order = 1\n    torch.manual_seed(3)\n    torch"),
+            "+random.seed(0)",
+        ),
+    ],
+)
+def test_where_an_option_seeds_torch_it_seeds_the_generator_as_well(
+    tmp_path: Path, script: str, change: str
+) -> None:
+    program = Program(tmp_path, script)
+    draw = differing("draw", "python-random", program.at("random.shuffle"))
+    assert program.mended("python-random", draw) == change
+    ran = equal("seed", "torch.manual_seed", program.at("torch.manual_seed"))
+    assert "(0)" in program.mended("python-random", draw, ran)  # a line that ran late seeds no more
+
+
 def test_a_setting_of_a_module_that_the_command_line_gives_stays_in_force(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

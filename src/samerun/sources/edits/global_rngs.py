@@ -61,7 +61,10 @@ def seed_global(
     if not needed:
         return edits
     beside = _seed_beside(id_, function, difference, code) if site is None else None
-    return [*edits, beside or Opening(function, "(0)", site=site)]
+    if beside is not None:
+        return [*edits, beside]
+    by_option = _seed_by_option(function, difference, code) if site is None else []
+    return [*edits, *by_option, Opening(function, "(0)", site=site)]
 
 
 def _seed_beside(id_: str, function: str, difference: Difference, code: Code) -> Change | None:
@@ -82,9 +85,33 @@ def _seed_beside(id_: str, function: str, difference: Difference, code: Code) ->
         file, calls = seeds.seed_calls(code, evidence[places[0]], (_OF_TORCH,))
     except NoEdit:
         return None
+    return _repeat_seed(function, file, calls, code)
+
+
+def _seed_by_option(function: str, difference: Difference, code: Code) -> list[Edit]:
+    """The same beside a line of the script that did not run: it seeds torch where an option is given.
+
+    With that option all of the run is to have that seed, not torch alone.
+    """
+    is_rank = any(name in difference.a.variables for name in lineage.RANKS)
+    if is_rank or function == _OF_TORCH or any(row.name == _OF_TORCH for row in difference.a.rows("seed")):
+        return []
+    try:
+        file = code.main
+    except NoEdit:
+        return []
+    found = [node for node in ast.walk(file.tree) if isinstance(node, ast.Call)]
+    change = _repeat_seed(function, file, [call for call in found if file.called(call) == _OF_TORCH], code)
+    return [] if change is None else [change]
+
+
+def _repeat_seed(function: str, file: File, calls: Sequence[ast.Call], code: Code) -> Change | None:
+    """A line after the one call that seeds torch, with its seed; None where that is a constant."""
+    if len(calls) != 1:
+        return None
     call = calls[0]
     statement, seed = file.statement(call), seeds.find_argument(call)
-    if len(calls) != 1 or seed is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+    if seed is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return None
     if not isinstance(seed, (ast.Name, ast.Attribute)) or _is_constant(code, file, seed):
         return None
