@@ -31,7 +31,7 @@ def test_what_parts_later_for_a_reason_of_its_own():
     assert said(DIFFERENCE, "later") is None
     more = LaterDifference("rng", 3, "forward", "aten.bernoulli_.float", "Net", "c.py:9")
     assert said(replace(DIFFERENCE, further=(more, replace(more, kind="flow"))), "later") == (
-        "a second, independent difference starts at step 3, at c.py:9 (aten.bernoulli_.float): "
+        "a second one, not caused by it, starts at step 3, at c.py:9 (aten.bernoulli_.float): "
         "it draws from a generator whose state differs, and 1 more"
     )
 

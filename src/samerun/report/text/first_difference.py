@@ -157,11 +157,11 @@ _REASONS = {
 
 
 def _describe_further(further: Sequence[LaterDifference]) -> str:
-    """What parts after it for a reason of its own."""
+    """What differs after it with equal inputs: it does not follow from it, but may have the same cause."""
     first = further[0]
     more = f", and {len(further) - 1} more" if len(further) > 1 else ""
     where = _format_by(first.call_site, first.op)
-    start = f"a second, independent difference starts at step {first.step}, at {where}"
+    start = f"a second one, not caused by it, starts at step {first.step}, at {where}"
     return f"{start}: {_REASONS[first.kind]}{more}"
 
 
