@@ -22,10 +22,14 @@ class Begun(NamedTuple):
 
     worker: int
     states: tuple[int, ...]
+    seeded: tuple[int, ...] = ()  # as torch had seeded them, where another rank may have seeded otherwise
 
     def find_changed(self, earlier: tuple[int, ...]) -> tuple[int, ...]:
-        """The bits of those that began with another state in the pass of `earlier`, 0 for the others."""
-        before = earlier[self.worker * 3 : self.worker * 3 + 3] or (0, 0, 0)
+        """The bits of those that began with another state in the pass of `earlier`, 0 for the others.
+
+        Among ranks, of those that the script has seeded: each for itself, or all of them alike.
+        """
+        before = self.seeded or earlier[self.worker * 3 : self.worker * 3 + 3] or (0, 0, 0)
         return tuple(
             now if then not in (0, now) else 0 for then, now in zip(before, self.states, strict=True)
         )

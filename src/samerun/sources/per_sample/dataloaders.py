@@ -72,6 +72,7 @@ class KeyedInit:
     seed: int  # of the control
     above: PassStreams | None  # of the first pass over an iterable dataset
     users: Callable[[int], None] | None
+    among_ranks: bool  # that may share the data, or seed their workers apart
     begun: BegunStates | None  # where what the user's leaves is noted
     entropy: int  # what keeps the main process's samples apart; generators are seeded by torch in a worker
 
@@ -80,12 +81,14 @@ class KeyedInit:
         global _worker
         install(self.seed)  # for as long as the worker lives
         _worker = _Worker(self.above, Apart((), self.entropy))
-        if self.users is not None:
-            self.users(worker_id)
+        if self.users is None:
+            return
+        seeded = seeder.digest_states() if self.among_ranks else ()
+        self.users(worker_id)
+        begun = Begun(worker_id, seeder.digest_states(), seeded)
         if self.begun is not None:
-            begun = Begun(worker_id, seeder.digest_states())
             self.begun.write(begun)
-            _worker.apart = _worker.apart._replace(begun=begun)
+        _worker.apart = _worker.apart._replace(begun=begun)
 
 
 class _Worker:
@@ -141,8 +144,15 @@ class _InForce:
         new = self._name_new(of)
         if of.in_workers or of.rank is not None or world_size() == 1:
             return new, new, new
-        _, python, numpy = seeder.digest_states()  # which ranks may have seeded apart, and torch's alike
-        return new, new.child("state", python), new.child("state", numpy)
+        # Ranks may have seeded one apart and another alike: Python's and NumPy's by their own places.
+        _, *states = seeder.digest_states()
+        _, passes = seeder.get_origins()
+        ids = seeder.IDS[1:]
+        python, numpy = (
+            Stream(self.seed, "worker", "at", id_, state, passes[id_])
+            for id_, state in zip(ids, states, strict=True)
+        )
+        return new, python, numpy
 
     def _name_new(self, of: _Begin) -> Stream:
         here = of.rank or 0
@@ -279,7 +289,8 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     if own:
         above = _name_iterable(iterator, loader, begun) if is_iterable else None
         entropy = find_apart().entropy
-        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, users, begun, entropy)
+        among = world_size() > 1 and _find_share(_may_be_told(loader)[1]) is None
+        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, users, among, begun, entropy)
 
 
 def _forks(loader: Any) -> bool:

@@ -33,8 +33,8 @@ class PassStreams(NamedTuple):
         return PassStreams(torch, python, numpy, self.entropy, self.earlier)
 
     def begin_in(self, worker: Begun | None) -> PassStreams:
-        """In a worker: those of a pass of its own, where it did not begin as in the earlier one."""
-        return self if worker is None or not self.earlier else _part_in(self, worker)
+        """In a worker: those of a pass of its own, where it began otherwise than in the earlier one."""
+        return self if worker is None or not (self.earlier or worker.seeded) else _part_in(self, worker)
 
     def part(self, apart: seeder.Apart) -> seeder.Apart:
         """What keeps a process's samples apart, with what does so for this pass."""
