@@ -694,7 +694,13 @@ def test_other_frames_are_left_as_they_are(tmp_path: Path) -> None:
     """SQLAlchemy's queries have a group_by too."""
     program = Program(tmp_path, 'import sqlalchemy\nrows = query.group_by("user")\nother = 1\n')
     taken = row("arrival", "polars.group_by", call_site="train.py:3")
-    assert "in_order=True" in program.refused("worker-arrival", taken, site="train.py:3")
+    assert "maintain_order=True" in program.refused("worker-arrival", taken, site="train.py:3")
+
+
+def test_what_is_advised_is_for_what_is_taken_there(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import multiprocessing\nqueue = multiprocessing.Queue()\nx = queue.get()\n")
+    taken = row("arrival", "multiprocessing.Queue.get", call_site="train.py:3")
+    assert "give each result its number" in program.refused("worker-arrival", taken, site="train.py:3")
 
 
 def test_threads_that_wait_for_nothing_run_one_after_the_other(tmp_path: Path) -> None:

@@ -185,7 +185,8 @@ class WorkerArrival(Source):
         if not edits and threads.wait_for_others(code):
             raise NoEdit(_WAITING)
         if not edits:
-            raise NoEdit(self.advice)
+            there = [row.name for row in difference.a.rows("arrival") if row.call_site == site]
+            raise NoEdit((_advise(there[-1]) if there else None) or self.advice)
         return edits
 
 
