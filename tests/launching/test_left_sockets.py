@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from samerun.launching.left_sockets import removing
+from samerun.launching.left_sockets import remove_afterwards
 
 LISTENS = """
 import multiprocessing.util, sys, time
@@ -47,7 +47,7 @@ def start(where: str, started: list[subprocess.Popen[str]]) -> tuple[psutil.Proc
 def test_the_folder_of_a_killed_process_is_removed(listening: list[subprocess.Popen[str]]) -> None:
     since = time.time() - 1
     process, folder = start("own", listening)
-    with removing([process], since):
+    with remove_afterwards([process], since):
         process.kill()
         listening[0].wait()
         assert (folder / "listener").exists()
@@ -61,7 +61,7 @@ def test_older_ones_and_those_of_others_stay(
     name = "pymp-older" if since else "others"
     (tmp_path / name).mkdir()
     process, folder = start(str(tmp_path / name), listening)
-    with removing([process], time.time() + since - 1):
+    with remove_afterwards([process], time.time() + since - 1):
         process.kill()
         listening[0].wait()
     assert (folder / "listener").exists()
@@ -71,7 +71,7 @@ def test_processes_that_have_gone_are_passed_over(listening: list[subprocess.Pop
     process, folder = start("own", listening)
     process.kill()
     listening[0].wait()
-    with removing([process], 0.0):
+    with remove_afterwards([process], 0.0):
         pass
     (folder / "listener").unlink()
     folder.rmdir()

@@ -56,7 +56,7 @@ class Trials:
         return runs
 
     @contextmanager
-    def unsettling(self, vary: Mapping[str, Any]) -> Iterator[None]:
+    def unsettle(self, vary: Mapping[str, Any]) -> Iterator[None]:
         """Meanwhile, of several runs recorded together all but the first are varied so."""
         self._unsettled = vary
         try:

@@ -19,7 +19,7 @@ _PREFIX = "pymp-"
 
 
 @contextmanager
-def removing(processes: Iterable[psutil.Process], since: float) -> Iterator[None]:
+def remove_afterwards(processes: Iterable[psutil.Process], since: float) -> Iterator[None]:
     """Remove, at the end, those of these processes that were made since then (Unix time, in seconds)."""
     folders = set(_find(processes))
     yield

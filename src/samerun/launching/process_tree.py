@@ -107,7 +107,7 @@ class Tree:
         Gives whether the root ended by itself, upon `first` at most.
         """
         living = self.alive()
-        with left_sockets.removing(living, self._began):
+        with left_sockets.remove_afterwards(living, self._began):
             return self._end(living, first, grace_s, hurry)
 
     def _end(

@@ -97,7 +97,7 @@ def explain_unsettled(
             return None
     closer = see_at_once(seen, (a, b), first)
     if closer is None:
-        with trials.unsettling(unsettled.change(plan).vary):
+        with trials.unsettle(unsettled.change(plan).vary):
             closer = look_closer(trials, seen, (a.id, b.id), trials.request.control)
     own = (item for item in closer.explained.evidence if item.source == unsettled.source)
     evidence = next(own, Evidence(unsettled.source, Strength.STRONG, f"{label}: the result is another", None))

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from samerun.cleared_memory import clearing
+from samerun.cleared_memory import clear_meanwhile
 from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
@@ -27,7 +27,7 @@ def linalg_lstsq(
     outs["residuals"] = outs["residuals"].to(real)
     outs["rank"] = self.new_empty(0, dtype=torch.int64)
     outs["singular_values"] = self.new_empty(0, dtype=real)
-    with clearing():
+    with clear_meanwhile():
         return original_kernels.call("linalg_lstsq.out", self.device, self, b, rcond, driver=driver, **outs)
 
 

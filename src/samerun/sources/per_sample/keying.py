@@ -133,7 +133,7 @@ class Keyed:
 class KeyedIterable:
     """An iterable dataset as its fetcher sees it: seeded by (pass, shard, position) before each item.
 
-    A shard is one worker of one rank. What a worker yields is the dataset's own affair, so the items do
+    A shard is one worker, of one rank where ranks have shards. What a worker yields is the dataset's own affair, so the items do
     depend on the number of workers; their randomness repeats for the same number.
     """
 
