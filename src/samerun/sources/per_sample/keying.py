@@ -133,8 +133,8 @@ class Keyed:
 class KeyedIterable:
     """An iterable dataset as its fetcher sees it: seeded by (pass, shard, position) before each item.
 
-    A shard is one worker, of one rank where ranks have shards. What a worker yields is the dataset's own affair, so the items do
-    depend on the number of workers; their randomness repeats for the same number.
+    A shard is one worker, of one rank where ranks have shards. What a worker yields is the dataset's own
+    affair, so the items do depend on the number of workers; their randomness repeats for the same number.
     """
 
     samerun_keyed = True
