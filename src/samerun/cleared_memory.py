@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _M_PERTURB = -6
 _TO_ZERO = 0xFF  # glibc hands out bytes of the complement
+_lock = threading.Lock()
+_asked = 0  # by how many it is asked for now, in all threads
 
 
 @contextmanager
@@ -22,10 +25,17 @@ def clear_meanwhile() -> Iterator[None]:
 
 
 def clear() -> Callable[[], None]:
-    """From here on, in this process; returns what ends it."""
+    """From here on, in this process; returns what ends it, once the last one who asked for it does."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "gnu_get_libc_version"):
         return lambda: None
-    libc.mallopt(_M_PERTURB, _TO_ZERO)
-    before = os.environ.get("MALLOC_PERTURB_", "0")
-    return lambda: libc.mallopt(_M_PERTURB, int(before) if before.isdecimal() else 0)
+
+    def ask(more: int) -> None:
+        global _asked
+        with _lock:
+            before = os.environ.get("MALLOC_PERTURB_", "0")
+            _asked += more
+            libc.mallopt(_M_PERTURB, _TO_ZERO if _asked else int(before) if before.isdecimal() else 0)
+
+    ask(1)
+    return lambda: ask(-1)

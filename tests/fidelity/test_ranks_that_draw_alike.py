@@ -131,3 +131,19 @@ def test_each_has_numbers_of_its_own_where_a_sampler_gives_it_a_share(
                 [number for batch in DataLoader(Noise(), 2, sampler=sampler) for number in batch.tolist()]
             )
     assert not any(np.isin(found[0], found[1]).ravel())
+
+
+@pytest.mark.filterwarnings("ignore:PYTHONHASHSEED was not set")
+def test_ranks_with_one_share_draw_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ranks split a replica of the model among them, and there are two replicas."""
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    found = []
+    for rank in range(4):
+        monkeypatch.setenv("RANK", str(rank))
+        with samerun.control(seed=0):
+            seed(1, 1)
+            sampler: DistributedSampler[Any] = DistributedSampler(Noise(), 2, rank // 2)
+            loader = DataLoader(Noise(), 2, sampler=sampler)
+            found.append([number for batch in loader for number in batch.tolist()])
+    assert found[0] == found[1] and found[2] == found[3]
+    assert not any(np.isin(found[0], found[2]).ravel())

@@ -284,8 +284,8 @@ class _Process:
             source.control(self._plan.control)
         except UsageError as error:
             complain(self._plan.run, f"controlling {source.id}: {error}")
-            by_its_parent = isinstance(error, TooLate) and source.when_late == "warn"
-            if not by_its_parent or not lineage.get_place():  # what a program starts is not to fail for it
+            is_started = bool(lineage.get_place())  # by the user's program, which is not to fail for it
+            if not (is_started and isinstance(error, TooLate) and source.when_late == "warn"):
                 _end_with(error)
 
     def _vary(self, source: Source) -> None:

@@ -76,6 +76,8 @@ def check(request: Request, runner: Runner | None = None, *, closely: bool = Tru
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons, first.note)
     parted = find_first_parting(runs, comparisons)
+    if parted is None and whole.unsettled is not None:
+        parted = len(comparisons) - 1  # it failed, where those that were left alone did not
     if parted is None:
         return judge_agreeing(result, runs, comparisons)
     return _differs(trials, result, whole, parted, before)

@@ -12,9 +12,9 @@ A pass is named by what makes it differ in the plain program:
 - or the epoch that its sampler was told (`set_epoch`, above 0), by which a resumed training says where it is:
   then, with torch's last seed, the first pass of that epoch.
 
-Both with how often the process has met that name before, and with the rank where a sampler gives each rank
-its share of the data. Ranks that have no such sampler draw alike where the script seeded them alike, as in
-the plain program: they may share what they load (tensor parallelism, a validation that each makes whole).
+Both with how often the process has met that name before, and with the share where a sampler gives one to each
+rank (`DistributedSampler`). Ranks that have no such sampler draw alike where the script seeded them alike, as
+in the plain program: they may share what they load (tensor parallelism, a validation that each makes whole).
 
 A pass that would draw the same numbers as an earlier one in the plain program does so too (a validation that
 is seeded, a trial that is repeated): with workers where the base seed and the order are the same; without
@@ -50,7 +50,8 @@ from samerun.streams import Name, Stream, stream_seed
 _MOST_KNOWN = 10_000  # what passes drew from; the oldest is forgotten
 _MOST_BEGUN = 1_000  # a page of memory each
 _SAMPLERS = ("batch_sampler", "sampler")
-_SHARES = ("num_replicas", "num_processes")  # torch's samplers and their like say so, and accelerate's
+# How torch's samplers and their like, and accelerate's, name how many share the data, and which one this is.
+_SHARES = (("num_replicas", "rank"), ("num_processes", "process_index"))
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
 _worker: _Worker | None = None  # in a worker
@@ -120,7 +121,7 @@ class _InForce:
         if of.in_workers:  # torch seeds all three from the base seed
             drawn_from: list[tuple[Any, ...]] = [(of, first)] * 3
         else:
-            drawn_from = [(of.rank, of.epoch, first, *place) for place in seeder.find_places()]
+            drawn_from = [(of.share, of.epoch, first, *place) for place in seeder.find_places()]
             if seeder.may_swap():  # when another thread begins one is another time in each run
                 seeder.note_pass()
         entropy = 0
@@ -142,7 +143,7 @@ class _InForce:
     def _name_each(self, of: _Begin) -> tuple[Stream, Stream, Stream]:
         """Of a new pass: torch's stream, Python's and NumPy's."""
         new = self._name_new(of)
-        if of.in_workers or of.rank is not None or world_size() == 1:
+        if of.in_workers or of.share is not None or world_size() == 1:
             return new, new, new
         # Ranks may have seeded one apart and another alike: Python's and NumPy's by their own places.
         _, *states = seeder.digest_states()
@@ -155,7 +156,7 @@ class _InForce:
         return new, python, numpy
 
     def _name_new(self, of: _Begin) -> Stream:
-        here = of.rank or 0
+        here = of.share or 0
         if of.epoch and not self._meet("epoch", here, of.epoch):
             return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), of.epoch)
         first = Stream(self.seed, "worker", "pass", here, of.base_seed)
@@ -182,7 +183,7 @@ class _Begin(NamedTuple):
     later: int  # how many passes its iterator made before it, where workers persist
     epoch: int  # that a sampler was set to
     in_workers: bool
-    rank: int | None  # whose share of the data it goes over; None: no sampler is known to share it out
+    share: int | None  # of the data that it goes over; None: no sampler is known to share it out
 
 
 def _get_torch_seed() -> int:
@@ -340,9 +341,16 @@ def _find_told_epoch(dataset: Any, samplers: list[Any]) -> int:
 
 
 def _find_share(samplers: list[Any]) -> int | None:
-    """The rank, where one of these samplers, or what it holds, gives each rank a share of the data."""
-    shares = (getattr(holder, name, None) for holder in _list_samplers(samplers) for name in _SHARES)
-    return rank() if any(isinstance(share, int) and share > 1 for share in shares) else None
+    """Which share of the data this is, where one of these samplers, or what it holds, gives one to each rank.
+
+    Several ranks may have the same one: those that split one replica of the model among them.
+    """
+    for holder in _list_samplers(samplers):
+        for count, number in _SHARES:
+            many, mine = getattr(holder, count, None), getattr(holder, number, None)
+            if isinstance(many, int) and many > 1:
+                return mine if isinstance(mine, int) else rank()
+    return None
 
 
 def _list_samplers(samplers: list[Any]) -> list[Any]:
