@@ -74,6 +74,17 @@ def test_an_operation_without_a_deterministic_form(tmp_path: Path) -> None:
     assert "aten.put_ has none" in said
 
 
+def test_least_squares_get_another_driver(tmp_path: Path) -> None:
+    """Its default one reads memory that nothing has written: no flag fixes that and keeps its results."""
+    program = Program(tmp_path, "import torch\nx = torch.linalg.lstsq(a, b).solution\n")
+    at = {"site": "train.py:2", "origin": origin("aten.linalg_lstsq.default", call_site="train.py:2")}
+    assert program.mended("nondeterministic-kernels", **at) == (
+        '-x = torch.linalg.lstsq(a, b).solution\n+x = torch.linalg.lstsq(a, b, driver="gelsd").solution'
+    )
+    program = Program(tmp_path, "import torch\nx = solve(torch.linalg.lstsq)\n")
+    assert 'driver="gelsd"' in program.refused("nondeterministic-kernels", **at)
+
+
 MEMORY = {
     "x = torch.empty(3)\ny = x + 1": "x = torch.zeros(3)\ny = x + 1",
     "x = torch.empty(3, memory_format=torch.contiguous_format)\ny = x + 1": (

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit, Opening
+from samerun.editing.edit_builders import set_keyword
+from samerun.editing.source_file import get_last_name
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
 
 VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 _VALID = (":4096:8", ":16:8")  # https://docs.nvidia.com/cuda/cublas/#results-reproducibility
+# On the CPU it is no race: its driver reads memory that nothing has written (ops/families/lstsq.py).
+_LSTSQ, _DRIVER = "aten.linalg_lstsq", '"gelsd"'
+_OTHER_DRIVER = (
+    f"torch.linalg.lstsq(…, driver={_DRIVER}): the default one reads memory that nothing has written"
+)
 
 
 class NondeterministicKernels(Setting):
@@ -106,6 +114,10 @@ class NondeterministicKernels(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal inputs, other outputs, no random numbers, no uninitialised memory."""
+        found = self._recognise(difference)
+        return replace(found, advice=_OTHER_DRIVER) if found and _is_least_squares(difference) else found
+
+    def _recognise(self, difference: Difference) -> Evidence | None:
         from samerun.sources.foreign_kernels import is_foreign
         from samerun.sources.stream_race import is_torn_copy
 
@@ -133,6 +145,14 @@ class NondeterministicKernels(Setting):
         """Deterministic algorithms; on CUDA with the cuBLAS workspace that they need."""
         from samerun.sources.edits import flags
 
+        if _is_least_squares(difference):
+            file, calls = code.calls(site)
+            found = [
+                set_keyword(file, each, "driver", _DRIVER) for each in calls if get_last_name(each) == "lstsq"
+            ]
+            if not found:
+                raise NoEdit(_OTHER_DRIVER)
+            return found
         said = difference.a.settings.get(self.id, {})
         if said.get("deterministic") and not said.get("warn_only"):
             op = difference.origin.op if difference.origin else "the operation"
@@ -143,6 +163,11 @@ class NondeterministicKernels(Setting):
         if op_families.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
             edits.append(Opening("os.environ", f'["{VARIABLE}"] = "{_VALID[0]}"'))
         return edits
+
+
+def _is_least_squares(difference: Difference) -> bool:
+    origin = difference.origin
+    return origin is not None and origin.op.startswith(_LSTSQ) and not op_families.uses_cuda(difference)
 
 
 def _belongs_elsewhere(difference: Difference) -> bool:
