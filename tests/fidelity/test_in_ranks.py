@@ -12,10 +12,9 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset
 
+import samerun
 from fidelity.fairness import complaints
 from fidelity.loaders import PASSES, SIZE, Drawing, Streaming
-from samerun.runs.plan import Control
-from samerun.sources.worker_seeds import WorkerSeeds
 
 SEEDS, WORLD = 200, 2
 LAYOUTS = ("distributed", "never told", "streaming", "shared")  # the last: each rank loads the whole
@@ -25,10 +24,9 @@ FEW = 2  # with workers: one that was forked from a process with a gloo group ta
 
 def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, Any]:
     """What one rank draws for the samples that it is given, float (PASSES, SIZE // WORLD or SIZE)."""
-    undo = WorkerSeeds().control(Control(seed=seed))
-    assert undo is not None
-    try:
+    with samerun.control(seed=seed, mode="seeded"):
         torch.manual_seed(seed)  # each rank alike, as scripts do
+        random.seed(seed if layout == "shared" else f"{seed} {rank}")
         data: Dataset[Any] = Streaming("random") if layout == "streaming" else Drawing("random")
         sampler = None
         if layout in ("distributed", "never told"):
@@ -40,15 +38,12 @@ def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, An
                 sampler.set_epoch(epoch)
             found.append([float(value) for _, value in loader])
         return np.array(found)
-    finally:
-        undo()
 
 
 def rank_of(rank: int, seeds: int, workers: int, folder: str) -> None:
     store = f"file://{folder}/store"
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
     for layout in LAYOUTS if workers == 0 else WITH_WORKERS:
-        random.seed(0 if layout == "shared" else rank)
         found = torch.from_numpy(np.stack([draws(layout, seed, rank, workers) for seed in range(seeds)]))
         assert len(np.unique(found)) == found.numel(), layout
         again = torch.from_numpy(draws(layout, 1, rank, workers))
