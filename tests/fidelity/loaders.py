@@ -20,6 +20,7 @@ from torch.utils.data import (
 )
 
 SIZE, PASSES = 4, 3
+ROWS = 12  # of Noise, which draws one number from each generator for a sample
 LIBRARIES: dict[str, Callable[[], float]] = {
     "random": random.random,
     "numpy": lambda: float(np.random.rand()),
@@ -140,3 +141,16 @@ def drawn(layout: Callable[..., Iterator[Any]], library: str, **options: Any) ->
         if all(len(each) >= PASSES for each in found):
             break
     return np.array([each[:PASSES] for each in found]).T
+
+
+class Noise(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.tensor([torch.rand(()).item(), random.random(), np.random.random_sample()])
+
+
+class NoiseStream(IterableDataset[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        yield from (Noise()[index] for index in range(ROWS // 2))

@@ -15,24 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset
 
 import samerun
-
-ROWS = 12
-
-
-class Noise(Dataset[torch.Tensor]):
-    def __len__(self) -> int:
-        return ROWS
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return torch.tensor([torch.rand(()).item(), random.random(), np.random.random_sample()])
-
-
-class Stream(IterableDataset[torch.Tensor]):
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        yield from (Noise()[index] for index in range(ROWS // 2))
+from fidelity.loaders import ROWS, Noise, NoiseStream
 
 
 def seed(number: int) -> None:
@@ -151,7 +137,7 @@ def find_repeats(program: Callable[..., Iterator[Any]], data: type, workers: int
     """For each generator and each pass, the number of the first pass that drew the same numbers."""
 
     def load(**options: Any) -> torch.Tensor:
-        if data is Stream:
+        if data is NoiseStream:
             options.pop("shuffle", None)
         rows: torch.Tensor = torch.cat(list(DataLoader(data(), 4, num_workers=workers, **options)))
         return rows
@@ -162,7 +148,7 @@ def find_repeats(program: Callable[..., Iterator[Any]], data: type, workers: int
 
 
 @pytest.mark.everyday(12)
-@pytest.mark.parametrize("data", [Noise, Stream])
+@pytest.mark.parametrize("data", [Noise, NoiseStream])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_passes_that_repeat_are_those_of_the_plain_program(
@@ -201,7 +187,7 @@ def test_what_samples_draw_of_the_systems_entropy_never_repeats() -> None:
         def __getitem__(self, index: int) -> torch.Tensor:
             return torch.tensor(np.random.default_rng().random(3))
 
-    class UnseededStream(Stream):
+    class UnseededStream(NoiseStream):
         def __iter__(self) -> Iterator[torch.Tensor]:
             yield from (Unseeded()[index] for index in range(ROWS))
 
@@ -237,7 +223,7 @@ class ByEpoch:
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("data", [Noise, Stream])
+@pytest.mark.parametrize("data", [Noise, NoiseStream])
 def test_workers_that_are_seeded_otherwise_draw_otherwise(data: type, method: str) -> None:
     """One base seed in all epochs: they repeat where the script's own seeds do, as without us."""
     init = ByEpoch()

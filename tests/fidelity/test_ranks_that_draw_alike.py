@@ -7,31 +7,19 @@ passes apart is in per_sample/dataloaders.py.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
+from torch.utils.data import DataLoader, DistributedSampler
 
 import samerun
+from fidelity.loaders import Noise, NoiseStream
 
-ROWS, WORLD = 8, 2
-
-
-class Noise(Dataset[torch.Tensor]):
-    def __len__(self) -> int:
-        return ROWS
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        return torch.tensor([torch.rand(()).item(), random.random(), np.random.random_sample()])
-
-
-class Stream(IterableDataset[torch.Tensor]):
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        yield from (Noise()[index] for index in range(ROWS // 2))
+WORLD = 2
 
 
 def seed(torchs: int, others: int) -> None:
@@ -99,7 +87,7 @@ def find_equal(one: list[tuple[float, ...]], other: list[tuple[float, ...]]) -> 
     return [each.pop() for each in found]
 
 
-@pytest.mark.parametrize("kind", [Noise, Stream])
+@pytest.mark.parametrize("kind", [Noise, NoiseStream])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("program", [alike, torch_alone, apart, by_recipe, by_rank])
 @pytest.mark.filterwarnings("ignore:PYTHONHASHSEED was not set")

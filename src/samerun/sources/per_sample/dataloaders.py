@@ -290,7 +290,7 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     if own:
         above = _name_iterable(iterator, loader, begun) if is_iterable else None
         entropy = find_apart().entropy
-        among = world_size() > 1 and _find_share(_may_be_told(loader)[1]) is None
+        among = world_size() > 1 and _find_share(_list_holders(loader)[1]) is None
         loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, users, among, begun, entropy)
 
 
@@ -304,11 +304,11 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     """A pass over a map-style dataset begins; it is named when the first indices are handed out."""
     iterator._samerun_later = later
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
-    base_seed, told, in_workers = iterator._base_seed, _may_be_told(loader), iterator._num_workers > 0
+    base_seed, holders, in_workers = iterator._base_seed, _list_holders(loader), iterator._num_workers > 0
     begun = iterator._samerun_begun
 
     def name(first: int) -> PassStreams:
-        of = _Begin(base_seed, later, _find_told_epoch(*told), in_workers, _find_share(told[1]))
+        of = _Begin(base_seed, later, _find_told_epoch(*holders), in_workers, _find_share(holders[1]))
         return _controls[-1].name_pass(of, first, begun)
 
     iterator._samerun_pass = Pass(
@@ -320,12 +320,12 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
 
 
 def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> PassStreams:
-    epoch = _find_told_epoch(*_may_be_told(loader))
+    epoch = _find_told_epoch(*_list_holders(loader))
     of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0, None)
     return _controls[-1].name_pass(of, 0, begun)
 
 
-def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
+def _list_holders(loader: Any) -> tuple[Any, list[Any]]:
     """What may be told the epoch: the dataset, and the samplers."""
     return getattr(loader, "dataset", None), [getattr(loader, name, None) for name in _SAMPLERS]
 
