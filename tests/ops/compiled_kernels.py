@@ -9,7 +9,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
-from samerun.ops.engines import bands_triton, ctc_triton, segments_triton
+from samerun.ops.engines import bands_triton, ctc_triton, grid_samples_triton, segments_triton
 
 Signature = dict[str, str]
 Constants = dict[str, Any]
@@ -66,6 +66,45 @@ def segments(wide: bool) -> tuple[Any, Signature, Constants]:
     return segments_triton._reduce_pieces, signature, constants
 
 
+def put(wide: bool) -> tuple[Any, Signature, Constants]:
+    """Narrow: into half precision, in runs. Wide: in double precision."""
+    signature = {
+        "result": "*fp64" if wide else "*fp16",
+        "keys": "*i64",
+        "values": "*fp64" if wide else "*fp32",
+        **dict.fromkeys(("count", "limit", "columns", "run"), "i32"),
+    }
+    return segments_triton._put, signature, {"BLOCK": 16, "WIDTH": 64}
+
+
+def sample(wide: bool) -> tuple[Any, Signature, Constants]:
+    """Narrow: four reads for each place in single precision. Wide: sixteen in double precision."""
+    exact = "*fp64" if wide else "*fp32"
+    signature = {
+        "values": exact,
+        "taken": "*i64",
+        "weights": exact,
+        "result": exact,
+        **dict.fromkeys(("count", "places", "channels", "cells"), "i32"),
+    }
+    taps = 16 if wide else 4
+    return grid_samples_triton._sample, signature, {"T": taps, "BLOCK": 512 // taps, "STEP": 16}
+
+
+def correlate(wide: bool) -> tuple[Any, Signature, Constants]:
+    """As those of `sample`."""
+    exact = "*fp64" if wide else "*fp32"
+    signature = {
+        "values": exact,
+        "grad": exact,
+        "taken": "*i64",
+        "result": exact,
+        **dict.fromkeys(("count", "places", "channels", "cells"), "i32"),
+    }
+    taps = 16 if wide else 4
+    return grid_samples_triton._correlate, signature, {"T": taps, "BLOCK": 512 // taps}
+
+
 def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
     """Few states and many."""
     signature = {
@@ -81,7 +120,14 @@ def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
     return ctc_triton._compute_beta, signature, {"BLOCK": 4096 if wide else 64}
 
 
-KERNELS = {"bands": bands, "segments": segments, "ctc": ctc}
+KERNELS = {
+    "bands": bands,
+    "segments": segments,
+    "put": put,
+    "sample": sample,
+    "correlate": correlate,
+    "ctc": ctc,
+}
 
 
 def main(name: str) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from ops.computing import channels_last, hold_against_torch, mapped, strided
 from ops.grids import cases
-from samerun.ops.engines import bands, segments
+from samerun.ops.engines import bands, grid_samples, segments
 from samerun.ops.families import ctc_loss
 
 
@@ -25,7 +25,7 @@ def main(*words: str) -> None:
         launches += 1
         return True
 
-    bands.works_on = segments.works_on = ctc_loss.works_on = works_on
+    bands.works_on = segments.works_on = grid_samples.works_on = ctc_loss.works_on = works_on
     torch.set_num_threads(1)  # torch's own must repeat itself to be held against
     for word in words:
         name, part = word.split("/")

@@ -1,6 +1,6 @@
 """The Triton kernels, under Triton's interpreter, and through its compiler for a GPU that is not there.
 
-Covers `bands_triton.py`, `ctc_triton.py` and `segments_triton.py`.
+Covers `bands_triton.py`, `ctc_triton.py`, `grid_samples_triton.py` and `segments_triton.py`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ SEGMENTED = [
     "scatter",
     "scatter_reduce",
 ]
+
+OTHER_KERNELS = ["bands", "put", "sample", "correlate", "ctc"]
 
 
 def run(*words: str, **environment: str) -> list[str]:
@@ -89,7 +91,7 @@ def test_segments(name):
 
 
 @pytest.mark.parametrize(
-    "kernel", ["segments", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bands", "ctc"))]
+    "kernel", ["segments", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHER_KERNELS)]
 )
 def test_it_compiles_for_a_gpu(kernel, tmp_path):
     """The interpreter accepts more than the compiler does."""

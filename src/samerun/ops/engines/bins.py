@@ -58,15 +58,15 @@ class Reads:
 
 
 def join_reads(
-    at: Points, bins: tuple[int, int], cell: torch.Tensor, weight: torch.Tensor, cells: int
+    at: Points, bins: tuple[int, int, int], cell: torch.Tensor, weight: torch.Tensor, cells: int
 ) -> Reads:
-    """The reads of points of bins [rows, columns]: what a bin reads of a cell more than once is added.
+    """The reads of points of bins [rois, rows, columns]: what a bin reads of a cell more than once is added.
 
     cell and weight are [reads of a point, points]; a cell's number is below `cells`.
     """
-    rows, columns = bins
+    rois, rows, columns = bins
     start = ((at.roi * rows + at.row) * columns + at.column) * cells
-    found = segments.find_segments((start + cell).view(-1))
+    found = segments.find_segments((start + cell).view(-1), rois * rows * columns * cells)
     place = found.keys // cells
     return Reads(
         place // (rows * columns),
@@ -97,9 +97,10 @@ def compute_every_channel(
     count, channels, height, width = shape
     cells = height * width
     keys = read_image(rois).index_select(0, reads.roi) * cells + reads.cell
-    values = grad.permute(0, 2, 3, 1)[reads.roi, reads.row, reads.column] * reads.weight.unsqueeze(1)
-    sums = segments.add(keys, values, count * cells)
-    return sums.view(count, cells, channels).transpose(1, 2).contiguous().view(shape)
+    _, _, rows, columns = grad.shape
+    bins = (reads.roi * rows + reads.row) * columns + reads.column
+    values = grad.permute(0, 2, 3, 1).reshape(-1, channels)
+    return segments.add(keys, values, count * cells, bins, reads.weight, run=cells).view(shape)
 
 
 def compute_mapped_channels(

@@ -12,6 +12,7 @@ import torch
 
 from samerun.ops.engines import segments
 from samerun.ops.engines.exact_division import divide
+from samerun.ops.engines.triton_probe import works_on
 
 _LINEAR, _NEAREST, _CUBIC = 0, 1, 2
 _ZEROS, _BORDER, _REFLECTION = 0, 1, 2
@@ -60,15 +61,45 @@ class Tap:
 def add_to_cells(grad: torch.Tensor, taps: Sequence[Tap], cells: int) -> torch.Tensor:
     """The gradient [N, C, cells] of what was sampled, from that of the samples [N, C, places]."""
     count, channels, places = grad.shape
-    outside = count * cells  # a cell of its own for what lies outside, which is dropped
+    outside = count * cells  # which is left out
     start = torch.arange(count, device=grad.device).view(-1, 1) * cells
     keys = torch.stack([(tap.cell + start).masked_fill(~tap.inside, outside) for tap in taps])
     rows = torch.arange(count * places, device=grad.device).repeat(len(taps))
     weights = torch.stack([tap.weight() for tap in taps])
     values = grad.transpose(1, 2).reshape(-1, channels)
-    sums = segments.add(keys.reshape(-1), values, outside + 1, rows, weights.reshape(-1))
-    result = sums.new_empty((count, channels, cells))
-    return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
+    sums = segments.add(keys.reshape(-1), values, outside, rows, weights.reshape(-1), run=cells)
+    return sums.view(count, channels, cells)
+
+
+def sample(values: torch.Tensor, taps: Sequence[Tap]) -> torch.Tensor:
+    """What the places read of values [N, C, cells]: [N, C, places], of each tap times its weight."""
+    if works_on(values.device):
+        from samerun.ops.engines import grid_samples_triton
+
+        return grid_samples_triton.sample(values, _stack(taps), torch.stack([tap.weight() for tap in taps]))
+    total = values.new_zeros((*values.shape[:2], taps[0].cell.shape[1]))
+    for tap in taps:
+        total += _read(values, tap) * tap.weight().unsqueeze(1)
+    return total
+
+
+def correlate(values: torch.Tensor, grad: torch.Tensor, taps: Sequence[Tap]) -> Sequence[torch.Tensor]:
+    """What each tap reads of values [N, C, cells], times grad [N, C, places], summed over C: [N, places]."""
+    if works_on(values.device):
+        from samerun.ops.engines import grid_samples_triton
+
+        return grid_samples_triton.correlate(values, grad, _stack(taps)).unbind(0)
+    return [(_read(values, tap) * grad).sum(1).masked_fill_(~tap.inside, 0) for tap in taps]
+
+
+def _read(values: torch.Tensor, tap: Tap) -> torch.Tensor:
+    cell = tap.cell.unsqueeze(1).expand(-1, values.shape[1], -1)
+    return values.gather(2, cell).masked_fill_(~tap.inside.unsqueeze(1), 0)
+
+
+def _stack(taps: Sequence[Tap]) -> torch.Tensor:
+    """int64[taps, N, places]: their cells, -1 for none."""
+    return torch.stack([tap.cell.masked_fill(~tap.inside, -1) for tap in taps])
 
 
 def find_samples(at: torch.Tensor, size: int, mode: int, padding: int, align_corners: bool) -> list[Sample]:

@@ -105,11 +105,13 @@ class Segments:
 _FUSED = (torch.add, torch.mul)
 
 
-def find_segments(keys: torch.Tensor) -> Segments:
-    """The segments of int64[n] keys."""
+def find_segments(keys: torch.Tensor, limit: int | None = None) -> Segments:
+    """The segments of int64[n] keys; with a limit, all are below it: short numbers are sorted faster."""
+    if limit is not None and limit <= 2**31:
+        keys = keys.int()
     ordered, order = torch.sort(keys, stable=True)
     distinct, lengths = torch.unique_consecutive(ordered, return_counts=True)
-    return Segments(order, distinct, lengths)
+    return Segments(order, distinct.long(), lengths)
 
 
 def add(
@@ -118,17 +120,36 @@ def add(
     size: int,
     rows: torch.Tensor | None = None,
     weights: torch.Tensor | None = None,
+    run: int = 1,
 ) -> torch.Tensor:
-    """Sums [size, ...] by key, as `Segments.reduce` has them; 0 where a key does not occur."""
-    if not keys.numel():
-        return convert_to_sum_dtype(values.new_zeros((size, *values.shape[1:])))
-    found = find_segments(keys)
-    sums = found.reduce(values, torch.add, rows, weights)
-    # Each place looks for its sum: index_copy_ would sort once more where it must be deterministic.
-    place = torch.arange(size, device=keys.device)
-    at = torch.searchsorted(found.keys, place).clamp_(max=found.keys.numel() - 1)
-    none = found.keys.index_select(0, at) != place
-    return sums.index_select(0, at).masked_fill_(none.view(-1, *[1] * (values.dim() - 1)), 0)
+    """Sums by key, as `Segments.reduce` has them: [size, ...]; 0 where a key does not occur.
+
+    keys: int64[n], from 0 to size, of which `size` is left out. With a run, the sums of so many keys in a
+    row lie side by side, as the cells of an image do: [size / run, ..., run].
+    """
+    shape, groups = values.shape[1:], size // max(1, run)
+    result = convert_to_sum_dtype(values.new_empty(0)).new_zeros((groups, shape.numel(), run))
+    if keys.numel():
+        found = find_segments(keys, size + 1)
+        put(result, found.keys, found.reduce(values, torch.add, rows, weights))
+    return result.view(groups, *shape, *((run,) if run > 1 else ()))
+
+
+def put(result: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
+    """result[key // run, :, key % run] = values, of [groups, columns, run]; for distinct keys int64[s].
+
+    values: [s, …], columns of each key; keys that are not below groups * run are left out.
+    """
+    groups, columns, run = result.shape
+    values = values.reshape(-1, columns)
+    if values.is_floating_point() and works_on(keys.device):
+        from samerun.ops.engines import segments_triton
+
+        segments_triton.put(result, keys, values)
+        return
+    kept = keys < groups * run
+    keys, values = keys[kept], values[kept]
+    result[keys // run, :, keys % run] = values.to(result.dtype)
 
 
 def find_last_of_equal(keys: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The reduction of _segments.py as a Triton kernel: pieces of each segment, then pieces of those.
+"""The reduction of segments.py as a Triton kernel: pieces of each segment, then pieces of those.
 
 A piece is at most 32 values of one segment, which one program takes in ascending order; the pieces are
 numbered by their rank in the segment. So the order in which values meet is again given by their ranks
@@ -125,3 +125,28 @@ def reduce(
                 )
         values, weights, lengths, starts, first = result, None, shorter, begins, False
     return values.view(-1, *shape)
+
+
+@triton.jit(do_not_specialize=["count"])
+def _put(result, keys, values, count, limit, columns, run, BLOCK: tl.constexpr, WIDTH: tl.constexpr):
+    """result[keys // run, column, keys % run] = values[:, column], of keys below the limit: each once."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+    key = tl.load(keys + at, mask=at < count, other=limit)
+    there = (key < limit)[:, None] & (column < columns)[None, :]
+    value = tl.load(values + at[:, None] * columns + column[None, :], mask=there, other=0)
+    start = key // run * columns * run + key % run
+    tl.store(result + start[:, None] + column[None, :].to(tl.int64) * run, value, mask=there)
+
+
+def put(result: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
+    """What segments.put does, of values float[s, columns]; result is contiguous."""
+    values = values.contiguous()
+    groups, columns, run = result.shape
+    if result.numel():
+        width = min(triton.next_power_of_2(columns), 64)
+        high = 1024 // width
+        with launch_on(values.device):
+            _put[(-(-keys.numel() // high), -(-columns // width))](
+                result, keys, values, keys.numel(), groups * run, columns, run, BLOCK=high, WIDTH=width
+            )

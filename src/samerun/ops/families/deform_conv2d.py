@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from samerun.ops.engines.bands import convert_to_sum_dtype
-from samerun.ops.engines.grid_samples import Tap, add_to_cells, read_linear
+from samerun.ops.engines.grid_samples import Tap, add_to_cells, correlate, read_linear, sample
 from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
@@ -82,9 +82,7 @@ class _Samples:
         y, x = (part.flatten(1) for part in moved.unbind(2))
         both = (read_linear(one, size, torch.ones_like(one)) for one, size in zip((y, x), sizes, strict=True))
         self.taps = [Tap(pair, sizes) for pair in itertools.product(*both)]
-        self.values = self.cells.new_zeros((*self.cells.shape[:2], y.shape[1]))
-        for tap in self.taps:
-            self.values += self._read(tap) * tap.weight().unsqueeze(1)
+        self.values = sample(self.cells, self.taps)
 
     def of_input(self, grad: torch.Tensor) -> torch.Tensor:
         """The gradient of the input [N * offset groups, channels of each, H * W], from that of the values."""
@@ -93,15 +91,10 @@ class _Samples:
     def of_offset(self, grad: torch.Tensor, kernel: int) -> torch.Tensor:
         """The gradient of the offsets [N * offset groups, kernel, 2, places], from that of the values."""
         total = grad.new_zeros((grad.shape[0], 2, grad.shape[2]))
-        for tap in self.taps:
-            seen = (self._read(tap) * grad).sum(1)
+        for tap, seen in zip(self.taps, correlate(self.cells, grad, self.taps), strict=True):
             for dim in (0, 1):
                 total[:, dim] += tap.slope(dim) * seen
         return total.view(grad.shape[0], 2, kernel, -1).transpose(1, 2).contiguous()
-
-    def _read(self, tap: Tap) -> torch.Tensor:
-        cell = tap.cell.unsqueeze(1).expand(-1, self.cells.shape[1], -1)
-        return self.cells.gather(2, cell).masked_fill_(~tap.inside.unsqueeze(1), 0)
 
 
 def _compute_sample_gradient(weight: torch.Tensor, grad: torch.Tensor, groups: int) -> torch.Tensor:

@@ -45,11 +45,11 @@ def embedding_bag_dense_backward(
         return result
     width = grad.shape[1]
     rows = maximum_indices.long()
-    # A bag without entries has no maximum; its gradients go to one row more than there are.
-    rows = torch.where((rows < 0) | (bag_size == 0).view(-1, 1), num_weights, rows)
     keys = rows * width + torch.arange(width, device=grad.device)
-    sums = segments.add(keys.reshape(-1), grad.reshape(-1), (num_weights + 1) * width)
-    return sums.view(num_weights + 1, width)[:num_weights].to(grad.dtype)
+    # A bag without entries has no maximum: its gradients are left out.
+    keys.masked_fill_((rows < 0) | (bag_size == 0).view(-1, 1), num_weights * width)
+    sums = segments.add(keys.reshape(-1), grad.reshape(-1), num_weights * width)
+    return sums.view(num_weights, width).to(grad.dtype)
 
 
 def _make_example(device: torch.device) -> tuple[Any, ...]:

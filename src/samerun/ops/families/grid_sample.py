@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from samerun.ops.engines.bands import convert_to_sum_dtype
-from samerun.ops.engines.grid_samples import Tap, add_to_cells, find_samples
+from samerun.ops.engines.grid_samples import Tap, add_to_cells, correlate, find_samples
 from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
@@ -45,9 +45,7 @@ def grid_sampler_backward(
         grad_input = add_to_cells(grad, taps, cells).to(input.dtype).view(input.shape)
     grad_grid = torch.zeros_like(places)
     if interpolation_mode != _NEAREST:
-        for tap in taps:
-            seen = values.gather(2, tap.cell.unsqueeze(1).expand(-1, channels, -1))
-            seen = (seen * grad).sum(1).masked_fill_(~tap.inside, 0)
+        for tap, seen in zip(taps, correlate(values, grad, taps), strict=True):
             for dim in range(dims):
                 grad_grid[..., dims - 1 - dim] += tap.slope(dim) * seen
     return grad_input, grad_grid.to(grid.dtype).view(grid.shape)

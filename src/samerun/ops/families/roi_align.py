@@ -70,7 +70,7 @@ def _reads(
     left, top, right, bottom = (_bins.scale_regions(rois, spatial_scale) - (0.5 if aligned else 0)).unbind(1)
     down = _Samples.of(top, bottom, bins[0], sampling_ratio, aligned)
     across = _Samples.of(left, right, bins[1], sampling_ratio, aligned)
-    grid = torch.Size((rois.shape[0], *bins))
+    grid = rois.shape[0], *bins
     at = _bins.points(down.count.view(-1, 1, 1).expand(grid), across.count.view(-1, 1, 1).expand(grid))
     y, y_inside = down.places(at.roi, at.row, at.y, sizes[0])
     x, x_inside = across.places(at.roi, at.column, at.x, sizes[1])
@@ -82,7 +82,7 @@ def _reads(
         for column, column_weight in _find_neighbours(x, sizes[1]):
             cells.append(row * sizes[1] + column)
             weights.append(row_weight * column_weight * share)
-    return _bins.join_reads(at, bins, torch.stack(cells), torch.stack(weights), sizes[0] * sizes[1])
+    return _bins.join_reads(at, grid, torch.stack(cells), torch.stack(weights), sizes[0] * sizes[1])
 
 
 class _Samples:

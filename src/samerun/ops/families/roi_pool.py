@@ -31,12 +31,12 @@ def roi_pool_backward(
     A place is that in its plane; -1: the bin is empty.
     """
     cells = height * width
-    outside = batch_size * channels * cells  # a cell of its own for empty bins, which is dropped
+    outside = batch_size * channels * cells  # of empty bins, which is left out
     channel = torch.arange(channels, device=grad.device).view(1, -1, 1, 1)
     start = (_bins.read_image(rois).view(-1, 1, 1, 1) * channels + channel) * cells
     keys = (start + argmax.long()).masked_fill_(argmax == -1, outside)
-    sums = segments.add(keys.reshape(-1), convert_to_sum_dtype(grad).reshape(-1), outside + 1)
-    return sums[:outside].view(batch_size, channels, height, width).to(grad.dtype)
+    sums = segments.add(keys.reshape(-1), convert_to_sum_dtype(grad).reshape(-1), outside)
+    return sums.view(batch_size, channels, height, width).to(grad.dtype)
 
 
 def ps_roi_pool_backward(

@@ -56,12 +56,12 @@ def _multiply(
     dim %= whole.dim()
     check_bounds(index, whole.shape[dim], dim)
     factors = src[tuple(slice(size) for size in index.shape)]
-    found = segments.find_segments(_find_places(whole, dim, index).reshape(-1))
+    found = segments.find_segments(_find_places(whole, dim, index).reshape(-1), whole.numel())
     products = found.reduce(factors.reshape(-1), torch.mul)
     flat = whole.view(-1)
     if include_self:
         products = products * flat.index_select(0, found.keys)
-    flat.index_copy_(0, found.keys, products.to(whole.dtype))
+    segments.put(whole.view(-1, 1, 1), found.keys, products)
     return whole.view(self.shape)
 
 
