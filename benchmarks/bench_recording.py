@@ -3,6 +3,9 @@
 `bare` is a dispatch mode that does nothing: what any recorder of operations pays that is written in Python.
 
     python benchmarks/bench_recording.py [--rounds 8] [--generations 4] [--threads 2]
+    python benchmarks/bench_recording.py --device cuda --models gpt2 resnet50 --variants steps ops
+
+Models are those of models.py, which suit a CPU, and of strict_models.py, at full scale, which suit a GPU.
 
 Each variant is a process that trains in turns: a few plain steps, a few under the variant, in random order.
 Plain means that every hook of the recorder is taken off, so both turns run in one process with one layout of
@@ -49,6 +52,7 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
         start(Plan(run=folder, tier="ops" if variant == "ops" else "steps"))
     import torch
     from models import MODELS
+    from strict_models import MODELS as FULL
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -57,7 +61,7 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
         torch.set_default_device(device)
     # Many small parts keep one core busy, and other programs of the machine must not count.
     clock = time.process_time if model in MANY else time.perf_counter
-    step = MODELS[model]()
+    step = MODELS[model]() if model in MODELS else FULL[model](True)
     for _ in range(3):
         step()
     wait()

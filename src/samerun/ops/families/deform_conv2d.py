@@ -152,7 +152,7 @@ IMPLEMENTATIONS = (
         how="stable sort of the samples by cell, then a balanced tree over the gradients of each",
         source="https://github.com/pytorch/vision/blob/main/torchvision/csrc/ops; "
         "samerun.ops.engines.segments",
-        cost="a sort of four keys for each sample, and the samples of all channels some ten times in memory",
+        cost="a sort of four keys for each sample, and the samples of all channels a few times in memory",
         alerts=("compute_grad_input",),
         namespace="torchvision",
     ),

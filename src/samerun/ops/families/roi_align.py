@@ -145,7 +145,8 @@ IMPLEMENTATIONS = (
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
-        cost="two sorts, of samples and of what bins read, and for each of these a row of channels in memory",
+        cost="two sorts, of samples and of what bins read; without Triton also a row of channels for each of "
+        "these in memory",
         alerts=("roi_align_backward_kernel",),
         namespace="torchvision",
     ),
