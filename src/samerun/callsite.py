@@ -105,11 +105,15 @@ def is_the_compilers(user: FrameType | None, depth: int = 1) -> bool:
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and frame is not user:
-        name = frame.f_code.co_filename
-        if any(part in name for part in _COMPILER) and not name.endswith(_NO_COMPILING):
+        if _is_of_compiler(frame.f_code.co_filename):
             return True
         frame = frame.f_back
     return False
+
+
+@functools.cache
+def _is_of_compiler(name: str) -> bool:
+    return any(part in name for part in _COMPILER) and not name.endswith(_NO_COMPILING)
 
 
 def is_called_directly() -> bool:
