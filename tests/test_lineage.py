@@ -137,6 +137,7 @@ subprocess.run([sys.executable, "rank.py"], env={**os.environ, "RANK": sys.argv[
 RANK = "import os, random; print(os.environ['RANK'], random.random(), hash('a'), flush=True)"
 
 
+@pytest.mark.slow
 def test_ranks_of_launchers_that_race_draw_by_their_rank(trainer, output):
     trainer.script(NODE, "node.py")
     trainer.script(RANK, "rank.py")
@@ -208,6 +209,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_jobs_of_joblib_draw_for_themselves_whoever_does_them(trainer, output):
     pytest.importorskip("joblib")
     trainer.script(JOBS)

@@ -323,6 +323,7 @@ MEMBER = """
         ("python train.py 1 seeded; python train.py 2 seeded", 0),
     ],
 )
+@pytest.mark.slow
 def test_programs_of_one_script_that_draw_from_what_they_do_not_seed(
     trainer: Trainer, command: str, beside: int
 ) -> None:

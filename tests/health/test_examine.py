@@ -87,8 +87,8 @@ def test_generators_that_a_dataset_holds_are_noted_one_by_one(trainer: Trainer) 
     [
         pytest.param("LOADERS", False, marks=slow),
         ("KEYED", False),
-        ("ONE_BATCH", False),
-        ("EVALUATIONS", False),
+        pytest.param("ONE_BATCH", False, marks=slow),
+        pytest.param("EVALUATIONS", False, marks=slow),
         pytest.param("BEGUN_ANEW", False, marks=slow),
         pytest.param("WORKERS_AS_ADVISED", False, marks=slow),
         pytest.param("RANKS", True, marks=slow),

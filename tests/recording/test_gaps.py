@@ -151,6 +151,7 @@ def test_the_gap_is_blamed_and_not_the_operation_after_it(training, how):
     assert found.gap.run == "b"
 
 
+@pytest.mark.slow
 def test_weights_written_between_the_last_step_before_the_window_and_its_first(training):
     poked = training.record("numpy", "weight@3", window=(3, 3), stop_after=3)
     gap = compare(training.plain, poked).difference.gap

@@ -468,6 +468,7 @@ model(torch.full((1, 4), float(count))).sum().backward()
 """
 
 
+@pytest.mark.slow
 def test_a_database_is_a_file_that_is_read_and_written(trainer):
     """SQLite opens it by itself, past Python's `open`."""
     trainer.script(DATABASE)
@@ -525,6 +526,7 @@ time.time()
 """
 
 
+@pytest.mark.slow
 def test_a_line_that_reads_a_clock_again_and_again_leaves_room_for_what_comes_later(trainer):
     """A library that polls used all 50,000 notes, and the unseeded generator behind it was in none."""
     trainer.script(READS)

@@ -60,6 +60,7 @@ def test_what_its_tasks_trained_is_compared_to_the_last_record(trainer, output, 
     assert not trained_alike(first, read(trainer.record("train.py", env={"OTHER": "1"})))
 
 
+@pytest.mark.slow
 def test_one_that_is_killed_while_it_leaves_is_whole(trainer, output):
     """The pool has said that there is no more work, the worker writes its end, and `terminate()` ends it."""
     write(trainer, seeds=f"{ALL}; pool.close(); pool.join()")

@@ -125,6 +125,7 @@ def test_torchrun_at_tier_ops_records_collectives(trainer, output):
     assert reduced.digest is None  # the ranks still exchange it: what comes out shows where it is used
 
 
+@pytest.mark.slow
 def test_two_programs_of_one_shell_script(trainer, output):
     trainer.script(MODEL, "model.py")
     trainer.script("from model import *\ntrain(nn.Linear(3, 1), 0)\n", "one.py")
@@ -156,6 +157,7 @@ torch.save(model.state_dict(), "model.pt")
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_is_started_in_a_folder_is_shown_from_that_of_the_run(trainer, output):
     """So are the files that it writes, also after it changed to another one: all can be found again."""
     (trainer.folder / "code").mkdir()

@@ -72,7 +72,7 @@ def run(trainer: Trainer, *arguments: str) -> list[str]:
     return (made.path / "output.txt").read_text().splitlines()
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("how", ["by_clock", "by_name"])
 def test_what_a_library_seeds_by_a_clock_repeats_under_control(
@@ -84,6 +84,7 @@ def test_what_a_library_seeds_by_a_clock_repeats_under_control(
     assert one[-1] != other[-1]  # the script's own clock is its own affair: --control clock
 
 
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize("how", ["with_seed", "with_default", "in_branches", "beside"])
 def test_a_seed_that_a_library_is_given_stays(trainer: Trainer, how: str) -> None:
     rng = random.Random(5)

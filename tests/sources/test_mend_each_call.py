@@ -36,7 +36,7 @@ LINES = {
 }
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("line", LINES)
 def test_members_of_an_ensemble_keep_seeds_of_their_own(line: str, tmp_path: Path) -> None:
     source, name, which = LINES[line]

@@ -325,6 +325,7 @@ SEEDED = slice(0, 4)  # of what each task draws
 
 
 @pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_generators_that_a_module_holds_begin_with_the_task(
     how: str, trainer: Trainer, tmp_path: Path
 ) -> None:

@@ -264,6 +264,7 @@ def test_everything_wrong_is_said_at_once() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_two_ranks_with_one_stream(tmp_path: Any) -> None:
     script = """
     from torch.utils.data import DataLoader, DistributedSampler

@@ -89,6 +89,7 @@ def test_a_seed_of_the_process_id_is_named_as_what_has_no_replay(tmp_path: Path)
     assert unreplayed.uses == (("os.getpid", "train.py:4"),)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_left_out_makes_it_another_run(shared: tuple[Path, Run]) -> None:
     folder, run = shared
     result = again(run, folder, without=("torch-cpu",))

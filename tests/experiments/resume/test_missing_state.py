@@ -117,7 +117,13 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
             "Sequential.1.running_mean",
             marks=pytest.mark.slow,
         ),
-        ("torch", (12, "forward", "output"), ["RNG state of torch-cpu"], "dropout"),
+        pytest.param(
+            "torch",
+            (12, "forward", "output"),
+            ["RNG state of torch-cpu"],
+            "dropout",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "python",
             (12, "data", "batch"),
@@ -393,6 +399,7 @@ def test_data_that_the_script_draws_needs_the_generator_and_no_loader(tmp_path: 
         ),
     ],
 )
+@pytest.mark.slow
 def test_data_of_a_script_that_draws_from_what_it_keeps(made, drawn, what, said, tmp_path: Path) -> None:
     script = BY_HAND.replace('if "resume"', f'{made}\nif "resume"', 1)
     script = script.replace("torch.randint(len(text) - 4, (8,))", drawn)

@@ -66,6 +66,7 @@ def test_a_counter_that_is_another_one(tmp_path: Path, edit: str, named: str | N
         assert found[1].one != found[1].other
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_has_not_saved_its_last(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.script(SCRIPT)

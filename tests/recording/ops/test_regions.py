@@ -129,6 +129,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_a_call_of_an_extension_is_an_operation(trainer: Trainer, output):
     (trainer.folder / "selective_scan_cuda.py").write_text(
         "import torch\nfwd = torch._C._nn.gelu\ncount = len\n"

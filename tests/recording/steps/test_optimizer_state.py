@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 import torch
 
 from samerun.recording.steps.optimizer_state import State, are_tensors, find
@@ -106,6 +107,7 @@ for _ in range(6):
 """
 
 
+@pytest.mark.slow
 def test_a_state_whose_tensors_become_numbers_is_recorded_to_the_end(trainer: Any) -> None:
     trainer.script(SWITCHING)
     run = trainer.record("train.py")

@@ -164,7 +164,7 @@ SLOW = [
 ]
 
 
-@pytest.mark.everyday(3)
+@pytest.mark.everyday(2)
 @pytest.mark.parametrize(
     ("name", "tier"),
     [
@@ -190,6 +190,7 @@ def test_each_step_leaves_loss_gradients_parameters(trainer, recorded, output, n
     assert all(row.digest is not None for row in rows if row.what in ("gradients", "parameters", "loss"))
 
 
+@pytest.mark.slow
 def test_a_scaled_loss_is_shown_as_people_know_it(trainer, recorded):
     (first, *_) = trainer.rows(recorded("scaler and bf16", "steps"), "loss")
     assert 0 < first.value < 10

@@ -90,6 +90,7 @@ def test_a_state_that_the_script_puts_back_stays(tmp_path: Path, place: str) -> 
     assert drawn == [kept[:3] for kept in ast.literal_eval((run.path / "output.txt").read_text())]
 
 
+@pytest.mark.slow
 def test_a_seed_that_the_script_gives_stays(tmp_path: Path) -> None:
     kept = train(tmp_path, first=SEEDS)
     assert [each[:3] for each in kept[:2]] == [each[:3] for each in kept[2:4]]  # as without control
