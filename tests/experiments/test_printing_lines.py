@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from notebooks import write_notebook
 
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
@@ -72,3 +73,37 @@ def test_what_is_made_of_a_clock_is_told(lines: PrintingLines, printed: str, wor
 
 def test_without_code_nothing_is_found() -> None:
     assert PrintingLines(None).find("accuracy 0.9") is None
+
+
+CELLS = (
+    "import time\nacc, took = 0.5, time.time()",
+    "acc",
+    "took",
+    "display(HTML(f'<b>score</b> {acc:.2f}'), took)",
+    "acc;",
+    "if acc:\n    acc",
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "cell", "changes"),
+    [
+        ("Out[2]: 0.5", 2, False),
+        ("Out[3]: 17000.25", 3, True),
+        ("score 0.50", 4, False),
+        ("17000.25", 4, True),
+        ("Out[5]: 0.5", None, None),
+        ("Out[6]: 0.5", None, None),
+    ],
+)
+def test_what_a_notebook_shows_is_printed_by_its_cell(
+    printed: str, cell: int | None, changes: bool | None, tmp_path: Path
+) -> None:
+    (tmp_path / "train.ipynb").write_text(write_notebook(*CELLS))
+    lines = PrintingLines(Code(tmp_path, ("train.ipynb",), {"train.ipynb": ""}))
+    found = lines.find(printed)
+    if cell is None:
+        assert found is None or not found.site.startswith(f"train.ipynb[{printed[4:5]}]")
+        return
+    assert found is not None and found.site == f"train.ipynb[{cell}]:1"
+    assert lines.changes_each_run(found, printed, len(printed) - 1) is changes

@@ -44,7 +44,10 @@ def test_arguments_that_seed_later_are_told_apart(tmp_path: Path) -> None:
     said = advise(tmp_path, "from transformers import Trainer\n", "python-random")
     assert said.startswith("from transformers import set_seed; set_seed(0)  # before the model is made")
     assert "TrainingArguments(seed=0)" in said
-    assert "randomness=dict(seed=0)" in advise(tmp_path, "from mmengine.runner import Runner\n")
+    runner = "from mmengine.runner import Runner\n"
+    assert "randomness=dict(seed=0)" in advise(tmp_path, runner)
+    seeded = advise(tmp_path, f"{runner}Runner(model=Net(), randomness=dict(seed=6))\n")
+    assert seeded == find_sources()["torch-cpu"].advice  # Net() is made before the Runner seeds
 
 
 def test_other_advice_stays_as_it_is(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cli.command import called, samerun
 from trainer import Trainer
 
 from samerun.health.examine import examine
+from samerun.runs.plan import Control
 
 from . import scripts
 from .scripts import HEAD, line_of
@@ -23,9 +24,11 @@ TORCHRUN = ("python", "-m", "torch.distributed.run", "--standalone", "--nproc-pe
 slow = pytest.mark.slow
 
 
-def noted(trainer: Trainer, script: str, *words: str, ranks: bool = False) -> tuple[str, ...]:
+def noted(
+    trainer: Trainer, script: str, *words: str, ranks: bool = False, control: Control | None = None
+) -> tuple[str, ...]:
     trainer.script(HEAD + script)
-    run = trainer.record(*(TORCHRUN if ranks else ()), "train.py", *words)
+    run = trainer.record(*(TORCHRUN if ranks else ()), "train.py", *words, control=control)
     assert run.outcome == "finished", (run.path / "output.txt").read_text()
     return examine(run)
 
@@ -72,14 +75,15 @@ def test_a_fault_is_noted_with_its_line(
         assert line_of(text, mark) in note
 
 
-def test_generators_that_a_dataset_holds_are_noted_one_by_one(trainer: Trainer) -> None:
-    notes = noted(trainer, scripts.HELD)
+@pytest.mark.parametrize(
+    "is_controlled", [pytest.param(False, marks=slow), True]
+)  # a control leaves them as they are
+def test_generators_that_a_dataset_holds_are_noted(trainer: Trainer, is_controlled: bool) -> None:
+    (note,) = noted(trainer, scripts.HELD, control=Control() if is_controlled else None)
     held = ("Held.rng (numpy-generator)", "Held.torch (torch-cpu)")
     held += ("Held.more['crop'][0] (python-random)", "Held.more['crop'][1] (numpy-global)")
-    assert len(notes) == len(held)
-    for name in held:
-        (note,) = [note for note in notes if name in note]
-        assert line_of(scripts.HELD, "held") in note and "and of the pass before" in note
+    assert all(name in note for name in held)
+    assert line_of(scripts.HELD, "held") in note and "and of the pass before" in note
 
 
 @pytest.mark.parametrize(

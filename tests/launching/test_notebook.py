@@ -65,6 +65,24 @@ def test_a_notebook_is_run_and_recorded(trainer: Trainer) -> None:
     assert trainer.rows(run, "clock") == trainer.rows(run, "identity") == []
 
 
+SHOWN = """\
+from IPython.display import HTML, Markdown, display
+class Page:
+    def _repr_html_(self):
+        return "<style>p {}</style><p>mean <b>0.5</b></p>\\n<table><tr><td>a</td><td>1</td></tr></table>"
+display(HTML("<b>accuracy</b>: 0.25"), Markdown("**f1** 0.75"), "text")
+Page()
+"""
+
+
+def test_what_a_notebook_shows_is_printed_as_what_it_says(trainer: Trainer) -> None:
+    (trainer.folder / "train.ipynb").write_text(write_notebook("0.5", "", "'one\\ntwo'\n[1]", SHOWN, "1;"))
+    run = trainer.record("train.ipynb")
+    shown = ["Out[1]: 0.5", "Out[2]: [1]", "accuracy: 0.25", "**f1** 0.75", "'text'"]
+    page = ["Out[3]:", "mean 0.5", "a 1"]
+    assert (run.path / "output.txt").read_text().splitlines() == [*shown, *page]
+
+
 def test_what_the_kernel_draws_as_it_starts_counts_for_nothing(trainer: Trainer) -> None:
     """IPython draws tips from `random`, as often as it is asked what it is."""
     shown = "import random; print('drawn', random.random())"

@@ -1,16 +1,26 @@
 from __future__ import annotations
 
 import io
+import re
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
+from samerun.report.console import make_console
 from samerun.report.progress import Progress, _format_duration
 
 
 def played(terminal: bool) -> tuple[str, Progress]:
     file = io.StringIO()
-    console = Console(file=file, force_terminal=terminal, width=100, highlight=False, markup=False)
+    console = Console(
+        file=file,
+        force_terminal=terminal,
+        force_interactive=terminal,
+        width=100,
+        highlight=False,
+        markup=False,
+    )
     with Progress(console, now=lambda: 100.0) as progress:
         progress.stage("recording")
         progress.run_started(1, 2, None)
@@ -31,6 +41,18 @@ def test_a_pipe_gets_one_line_for_each_run() -> None:
         "recording: run 2 of 2: stopped, 1 step, 6.0 s",
     ]
     assert progress.runs == {"a": "finished", "b": "stopped"}
+
+
+def test_a_pipe_that_shall_have_colours_has_no_animation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel of a notebook and a CI set it."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    file = io.StringIO()
+    with Progress(make_console(file)) as progress:
+        progress.stage("recording")
+        progress.run_started(1, 1, None)
+        progress.run_ended("a", 90, "finished", 12.3)
+    shown = re.sub(r"\x1b\[\d+m", "", file.getvalue())
+    assert shown == "recording: run 1 of 1: finished, 90 steps, 12.3 s\n" != file.getvalue()
 
 
 def test_no_more_than_ten_runs_begin_without_a_word_on_how_many_may_come() -> None:
@@ -59,7 +81,14 @@ def test_the_live_line_says_how_long_it_will_take() -> None:
 def test_a_first_result_is_printed_once_into_a_pipe_and_stands_above_the_live_line() -> None:
     for terminal in (False, True):
         file = io.StringIO()
-        console = Console(file=file, force_terminal=terminal, width=100, highlight=False, markup=False)
+        console = Console(
+            file=file,
+            force_terminal=terminal,
+            force_interactive=terminal,
+            width=100,
+            highlight=False,
+            markup=False,
+        )
         with Progress(console, interim=lambda result: [Text(f"price {result}")]) as progress:
             progress.run_started(1, 9, None)
             progress.so_far(1)
@@ -78,7 +107,9 @@ def test_a_terminal_sees_the_step_of_how_many() -> None:
 
 def test_the_time_goes_on_while_a_run_says_nothing() -> None:
     now, file = [100.0], io.StringIO()
-    console = Console(file=file, force_terminal=True, width=100, highlight=False, markup=False)
+    console = Console(
+        file=file, force_terminal=True, force_interactive=True, width=100, highlight=False, markup=False
+    )
     with Progress(console, now=lambda: now[0]) as progress:
         progress.stage("recording")
         progress.run_started(1, 2, None)

@@ -372,3 +372,38 @@ def test_what_several_workers_of_a_pool_drew_is_named_at_the_line_that_seeds_the
     assert found.call_site == "data.py:11" and "data.py:16" in found.text
     assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2))) is None
     assert source.recognise(batch(a=of_run(ONE, 1), b=of_run(TWO, 1))) is None  # one worker: no race
+
+
+SEEDED = """
+import random, sys
+import numpy as np
+import torch
+
+class Drawing(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return torch.rand(2) + random.random() + np.random.rand()
+
+SEEDS
+for epoch in range(2):
+    for batch in torch.utils.data.DataLoader(Drawing(), 4, shuffle=True, num_workers=int(sys.argv[1])):
+        print(batch.tolist())
+"""
+SEEDS = "random.seed(3); np.random.seed(3); torch.manual_seed(3)"
+
+
+@pytest.mark.everyday(2)
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_published_numbers_stay_under_a_compatible_control_alone(workers, own, trainer, tmp_path) -> None:
+    """With the script's own seeds, and with those that the control gives in their place."""
+    trainer.script(SEEDED.replace("SEEDS", SEEDS))
+    plain = subprocess.check_output([sys.executable, "train.py", workers], cwd=tmp_path, text=True)
+    trainer.script(SEEDED.replace("SEEDS", SEEDS if own else "pass"))
+    made = [
+        trainer.record("train.py", workers, tier="none", control=Control(seed=3, compatible=compatible))
+        for compatible in (True, False)
+    ]
+    compatible, other = ((run.path / "output.txt").read_text() for run in made)
+    assert compatible == plain != other

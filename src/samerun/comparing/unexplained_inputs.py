@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from samerun.comparing.in_play import list_used_by_code
 from samerun.comparing.pairing import RecordedRun
 from samerun.comparing.uncontrolled import list_uncontrolled, list_unwritten
 from samerun.sources.worker_arrival import WorkerArrival
@@ -10,9 +11,9 @@ _MOST = 3  # places that are named for each source
 
 
 def describe_unexplained(recorded: RecordedRun) -> str | None:
-    """What of `list_uncontrolled` the code used; None when it used none."""
+    """What of `list_uncontrolled` the code itself used; None when it used none."""
     reported = []
-    for used in list_uncontrolled(recorded):
+    for used in list_used_by_code(recorded):
         places = [f"{name} at {site or 'an unknown line'}" for name, site in used.uses]
         more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
         reported.append(f"{used.source} ({', '.join(places[:_MOST])}{more})")

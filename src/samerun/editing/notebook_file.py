@@ -6,6 +6,7 @@ understands (`%matplotlib inline`, `!pip install`, a cell of `%%bash`) is a comm
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import re
@@ -92,6 +93,15 @@ class NotebookFile(File):
                 lines = new[cell.number].splitlines(keepends=True)
                 own["source"] = lines if isinstance(own["source"], list) else new[cell.number]
         return json.dumps(content, **form) + ("\n" if self.saved.endswith("\n") else "")
+
+    def list_shown(self) -> Iterator[tuple[Cell, ast.expr]]:
+        """The cells that end with an expression, whose value a notebook shows."""
+        last: dict[int, ast.stmt] = {statement.lineno: statement for statement in self.tree.body}
+        for cell, first, after in self._places():
+            (*_, line) = [0, *(line for line in last if first <= line < after)]
+            statement = last.get(line)
+            if isinstance(statement, ast.Expr) and not cell.source.rstrip().endswith(";"):
+                yield cell, statement.value
 
     def _places(self) -> Iterator[tuple[Cell, int, int]]:
         """Each cell, its first line in the text (from 1), and that of what follows."""

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import NoEdit
 from samerun.editing.index import index
+from samerun.editing.notebook_file import NotebookFile
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import run_dependent_calls as calls
 
 _LOGS = frozenset(["debug", "info", "warning", "warn", "error", "critical", "exception", "log"])
 _PRINTS = frozenset(["print", "pprint", "echo", "secho"])
+_PAGES = frozenset(["HTML", "Markdown", "Latex"])
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _WORDS_OF_PLOTS = (
     "plot bar barh hist scatter errorbar fill_between step stem boxplot imshow title suptitle set_title text "
     "annotate legend figtext xlabel ylabel set_xlabel set_ylabel semilogx semilogy loglog"
@@ -142,8 +145,11 @@ def _reads_what_changes(file: File, node: ast.expr) -> bool:
 
 
 def _list_printing(file: File, files: bool) -> Iterator[PrintingLine]:
+    if isinstance(file, NotebookFile):
+        yield from _list_shown(file)
     for call in file.every(ast.Call):
-        parts = _read_parts(call, files)
+        is_shown = get_last_name(call) == "display" and isinstance(file, NotebookFile)
+        parts = _read_displayed(call) if is_shown else _read_parts(call, files)
         if parts is None:
             continue
         for line in _split_lines(parts):
@@ -164,6 +170,24 @@ def _list_printing(file: File, files: bool) -> Iterator[PrintingLine]:
                 literal,
                 values,
             )
+
+
+def _read_displayed(call: ast.Call) -> _Parts:
+    """A line for each argument; of `HTML(…)` and its like, without the tags."""
+    texts: list[_Parts] = []
+    for item in call.args:
+        is_page = isinstance(item, ast.Call) and item.args and get_last_name(item) in _PAGES
+        parts = _read_text(item.args[0] if is_page and isinstance(item, ast.Call) else item)
+        texts.append([_TAG.sub("", part) if is_page and isinstance(part, str) else part for part in parts])
+    return _join(texts, "\n")
+
+
+def _list_shown(notebook: NotebookFile) -> Iterator[PrintingLine]:
+    """The last expressions of cells, of which the first line is printed after `Out[3]: `."""
+    for cell, value in notebook.list_shown():
+        name = f"Out[{cell.number}]:"
+        pattern = re.compile(f"{re.escape(name)} {_HOLE}")
+        yield PrintingLine(notebook.site(value.lineno), notebook, (value,), pattern, len(name), (value,))
 
 
 _Parts = list[str | ast.expr | None]  # literal text; a value, None where it is not known which

@@ -28,7 +28,7 @@ _CALLS: Final = {
 _NOTES: Final = {
     "transformers": "before the model is made: TrainingArguments(seed=0) seeds when the Trainer is made",
 }
-_RUNNER: Final = "Runner(…, randomness=dict(seed=0))  # MMEngine seeds as it makes the Runner"
+_RUNNER: Final = "Runner(…, randomness=dict(seed=0))  # seeds what is made with the Runner or after it"
 _SEEDING: Final = frozenset({"random.seed", "numpy.random.seed", "torch.manual_seed"})
 
 
@@ -64,7 +64,9 @@ def _find_form(code: Code) -> str | None:
         for file in files:
             bound = _bind(file)
             if any(name.partition(".")[0] == package for name in bound.values()):
-                return _RUNNER if package == "mmengine" else _spell(package, bound)
+                if package == "mmengine":
+                    return None if any("randomness" in each.text for each in files) else _RUNNER
+                return _spell(package, bound)
     return None
 
 

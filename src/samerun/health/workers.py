@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -13,6 +13,8 @@ from samerun.health.loaders import Pass
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
+
+_MOST = 4  # generators that are named
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,14 @@ class _Worker:
 
 
 def note(case: Case) -> Iterator[str]:
-    """A line for each generator that two workers began with in one state, and drew from."""
-    if case.is_controlled:
-        return
+    """A line for each generator that two workers began with in one state, and drew from.
+
+    Under a control the global ones begin anew for each sample: there it is those alone that a dataset holds.
+    """
     groups: dict[tuple[object, ...], list[_Worker]] = {}
     for worker in _list_workers(case):
+        if case.is_controlled and worker.where is None:
+            continue
         groups.setdefault((worker.generator, worker.states), []).append(worker)
     replicas = {(id(one), id(other)) for one, other in case.replicas()}
     found: dict[tuple[str, str], tuple[_Worker, _Worker]] = {}
@@ -45,17 +50,16 @@ def note(case: Case) -> Iterator[str]:
                 kind = _classify(one, other, replicas)
                 if kind is not None:
                     found.setdefault((one.generator, kind), (one, other))
-    said: dict[tuple[str, bool, str | None, str | None], list[tuple[_Worker, _Worker]]] = {}
+    said: dict[tuple[str, bool, bool, str | None], list[tuple[_Worker, _Worker]]] = {}
     for (generator, kind), (first, second) in found.items():
         within = (generator, "workers") in found
         if within and kind in ("passes", "ranks"):
             continue  # what follows from that is said with it
         again = within and (generator, "passes") in found
         site = None if first.seeding is None else first.seeding.call_site
-        said.setdefault((kind, again, first.where, site), []).append((first, second))
+        said.setdefault((kind, again, first.where is not None, site), []).append((first, second))
     for (kind, again, *_), pairs in said.items():
-        names = sorted({one.generator.partition(":")[0] for one, _ in pairs})
-        yield _describe_shared(kind, *pairs[0], names, again)
+        yield _describe_shared(kind, *pairs[0], _name_generators(one for one, _ in pairs), again)
 
 
 class StateDetail(msgspec.Struct):
@@ -136,9 +140,16 @@ def _number_training(worker: _Worker) -> int:
     return worker.process.draws.training(worker.of.at)
 
 
+def _name_generators(workers: Iterable[_Worker]) -> list[str]:
+    """Their ids, each once; of a dataset's own where they are too: `Noisy.rng (numpy-generator)`."""
+    kinds = [(worker.where, worker.generator.partition(":")[0]) for worker in workers]
+    return sorted({kind if where is None else f"{where} ({kind})" for where, kind in kinds})
+
+
 def _describe_shared(kind: str, one: _Worker, other: _Worker, generators: list[str], again: bool) -> str:
-    generator = ", ".join(generators)
-    what = f"{one.where} ({generator})" if one.where else generator
+    what = ", ".join(generators[:_MOST])
+    if len(generators) > _MOST:
+        what += f" and {len(generators) - _MOST} more"
     loop = f"the loop{format_site(one.of.call_site)}" if one.of.call_site else "a loader"
     line = ""
     if one.seeding is not None:
@@ -163,13 +174,14 @@ def _describe_shared(kind: str, one: _Worker, other: _Worker, generators: list[s
         "loaders": "samples of one get the augmentation of the other's",
         "ranks": "samples of one rank get the augmentation of the other's",
     }[kind]
-    return f"{HEAD}{where}: {harm}. {_advise(kind, one)}"
+    return f"{HEAD}{where}: {harm}. {_advise(kind, one, len(generators))}"
 
 
-def _advise(kind: str, worker: _Worker) -> str:
+def _advise(kind: str, worker: _Worker, count: int) -> str:
     if worker.where:
+        them = worker.where if count == 1 else "them"
         return (
-            f"In worker_init_fn, make {worker.where} anew from torch.initial_seed(), another number in each "
+            f"In worker_init_fn, make {them} anew from torch.initial_seed(), another number in each "
             "worker and pass"
         )
     if worker.seeding is not None:

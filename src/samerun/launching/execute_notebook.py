@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from traitlets.config import Config
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_OBJECT = re.compile(r"<[\w.]+(?: object)?(?: at 0x[0-9a-f]+)?>")
+_BREAKS = frozenset(("br", "p", "div", "tr", "li", "pre", "h1", "h2", "h3", "h4"))
+_CELLS = frozenset(("td", "th"))
+_HIDDEN = frozenset(("style", "script"))
 _NATIVE = "python3"  # the kernel of the Python that runs this
 _RECORDED = "samerun.launching.bootstrap"  # in the kernel, if it is recorded
 # Expressions, which bind no name of the user's: IPython leaves `_` alone once code has set it.
@@ -54,8 +59,13 @@ class _Client(NotebookClient):
         content = msg["content"]
         if msg["msg_type"] == "stream":
             print(content["text"], end="", flush=True)
-        elif msg["msg_type"] in ("execute_result", "display_data"):
-            print(content["data"].get("text/plain", ""), flush=True)
+        elif msg["msg_type"] == "execute_result":
+            shown = _read_shown(content["data"])
+            print(
+                f"Out[{content['execution_count']}]:", shown, sep="\n" if "\n" in shown else " ", flush=True
+            )
+        elif msg["msg_type"] == "display_data":
+            print(_read_shown(content["data"]), flush=True)
         elif msg["msg_type"] == "error":
             print(_COLOUR.sub("", "\n".join(content["traceback"])), flush=True)
         return super().process_message(msg, cell, cell_index)
@@ -74,6 +84,46 @@ class _Client(NotebookClient):
                 await manager.request_shutdown()
                 await manager.finish_shutdown()
         await super()._async_cleanup_kernel()
+
+
+def _read_shown(data: dict[str, Any]) -> str:
+    """The text of what is shown: of HTML, Markdown and LaTeX what they say, not what object they are."""
+    plain = str(data.get("text/plain", ""))
+    if not _OBJECT.fullmatch(plain):
+        return plain
+    for kind in ("text/markdown", "text/latex"):
+        if kind in data:
+            return str(data[kind])
+    words = _Words()
+    words.feed(str(data.get("text/html", "")))
+    words.close()
+    return words.join() or plain
+
+
+class _Words(HTMLParser):
+    """The text of a page as one that reads it sees it: a line for each row or paragraph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._hidden += tag in _HIDDEN
+        if tag in _BREAKS:
+            self._found.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in _HIDDEN
+        self._found.append("\n" if tag in _BREAKS else " " if tag in _CELLS else "")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._found.append(data.replace("\n", " "))
+
+    def join(self) -> str:
+        lines = (" ".join(line.split()) for line in "".join(self._found).split("\n"))
+        return "\n".join(line for line in lines if line)
 
 
 async def _is_alive(manager: Any) -> bool:

@@ -11,12 +11,16 @@ from rich.console import Console
 
 
 def make_console(file: TextIO | None = None) -> Console:
-    """A console on `file` (default: standard output): colours on a terminal only, and none with NO_COLOR."""
+    """A console on `file` (default: standard output): colours on a terminal only, and none with NO_COLOR.
+
+    FORCE_COLOR, which notebooks and many a CI set, gives colours to a file too, but no animation.
+    """
     file = sys.stdout if file is None else file
     if isinstance(file, io.TextIOWrapper):
         # A file name or a locale must not cost the report.
         file.reconfigure(errors="backslashreplace")
-    return _Console(file=file, highlight=False, markup=False, emoji=False)
+    moves = None if file.isatty() else False
+    return _Console(file=file, highlight=False, markup=False, emoji=False, force_interactive=moves)
 
 
 class _Console(Console):

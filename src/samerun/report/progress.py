@@ -51,7 +51,7 @@ class Progress(Listener):
         self._left = 0  # runs to come in this stage, with the one that is running
 
     def __enter__(self) -> Progress:
-        if self._console.is_terminal:
+        if self._console.is_interactive:
             self._live = Live(
                 get_renderable=self._draw, console=self._console, transient=True, refresh_per_second=8
             )

@@ -53,16 +53,19 @@ class WorkerSeeds(Source):
     def control(self, control: Control) -> Undo | None:
         """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task).
 
-        Pools not under a compatible control: what their workers are forked with gives published numbers.
+        Not under a compatible control: what a loader draws for its workers, and what those of a pool are
+        forked with, gives published numbers.
         """
         undos: list[Undo] = []
+        if control.compatible:
+            return None
         for module, holds in ((self.hooks_into, "DataLoader"), *pool_tasks.MODULES.items()):
             if self._controlled.get(module) is not control and imported.has(module, holds):
                 self._controlled[module] = control
                 undos.append(functools.partial(self._forget, module))
                 if module == self.hooks_into:
                     undos.append(dataloaders.install(control.seed))
-                elif not control.compatible:
+                else:
                     undos.append(pool_tasks.key_tasks(module, self._find_streams(control)))
         return attribute.undo_all(undos)
 

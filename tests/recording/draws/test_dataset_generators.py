@@ -15,6 +15,23 @@ from samerun.recording.draws.dataset_generators import find
 here = np.random.default_rng(3)  # of the module, as scripts have one
 
 
+class Chain:
+    """As of a library of augmentations: it holds what it draws from."""
+
+    def __init__(self) -> None:
+        self.steps = [random.Random(1)]
+
+
+named, unnamed = Chain(), Chain()
+
+
+class Naming:
+    """A dataset whose augmentation is a variable of the script."""
+
+    def __getitem__(self, index: int) -> float:
+        return named.steps[0].random()
+
+
 class Holding:
     """A dataset that holds generators, deep and wide, and itself."""
 
@@ -42,6 +59,11 @@ def test_they_are_found_where_they_are() -> None:
         "torch-cpu:Holding.torch",
         "numpy-generator:here",
     }
+
+
+def test_of_the_globals_those_count_that_the_class_names() -> None:
+    names = {own.name for own in find(Naming())}
+    assert names == {"python-random:named.steps[0]", "numpy-generator:here"}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import random
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -77,11 +78,23 @@ class DatasetGenerator(NamedTuple):
 
 
 def find(dataset: Any) -> list[DatasetGenerator]:
-    """Those in its attributes, in what these hold, and among the globals of the module of its class."""
-    name = type(dataset).__name__
+    """Those in its attributes and in the globals that its class names, however deep, and its module's own."""
     found: dict[int, DatasetGenerator] = {}
     seen = {id(dataset)}
-    waiting: deque[tuple[str, Any, int]] = deque([(name, dataset, 0)])
+    waiting = deque([(type(dataset).__name__, dataset, 0)])
+    _search(waiting, seen, found)
+    named = [(key, item, 1) for key, item in _list_used_globals(type(dataset)) if id(item) not in seen]
+    _search(deque(named), seen, found)
+    module = sys.modules.get(type(dataset).__module__)
+    for key, item in list(getattr(module, "__dict__", {}).items()):
+        kind = _classify(item)
+        if kind is not None:
+            found.setdefault(id(item), DatasetGenerator(f"{kind}:{key}", key, item))
+    return list(found.values())
+
+
+def _search(waiting: deque[tuple[str, Any, int]], seen: set[int], found: dict[int, DatasetGenerator]) -> None:
+    """Go through what these objects hold, each given with its name and how deep it lies."""
     while waiting and len(seen) < _MOST:
         path, value, depth = waiting.popleft()
         for key, item in _walk_items(path, value):
@@ -93,12 +106,18 @@ def find(dataset: Any) -> list[DatasetGenerator]:
                 found[id(item)] = DatasetGenerator(f"{kind}:{key}", key, item)
             elif depth < _DEEP:
                 waiting.append((key, item, depth + 1))
-    module = sys.modules.get(type(dataset).__module__)
-    for key, item in list(getattr(module, "__dict__", {}).items()):
-        kind = _classify(item)
-        if kind is not None:
-            found.setdefault(id(item), DatasetGenerator(f"{kind}:{key}", key, item))
-    return list(found.values())
+
+
+def _list_used_globals(kind: type) -> Iterator[tuple[str, Any]]:
+    """The objects that the methods of a class name and its module holds, such as a chain of transforms."""
+    functions = [getattr(item, "__func__", item) for base in kind.__mro__ for item in vars(base).values()]
+    for function in functions:
+        if isinstance(function, FunctionType):
+            variables = function.__globals__
+            for name in function.__code__.co_names:
+                item = variables.get(name)
+                if not issubclass(type(item), (*_LEAVES, ModuleType, FunctionType)) and not _classify(item):
+                    yield name, item
 
 
 def _walk_items(path: str, value: Any) -> Iterator[tuple[str, Any]]:

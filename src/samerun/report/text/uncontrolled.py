@@ -101,6 +101,8 @@ def _describe_side_effects(recorded: RecordedRun) -> list[str]:
 def _own(options: argparse.Namespace) -> list[str]:
     """The options that this run was given."""
     own = [f"--{name} {value}" for name in ("seed", "mode") if (value := getattr(options, name)) is not None]
+    own += ["--compatible"] if options.compatible else []
+    own += [f"--timeout {options.timeout:g}"] if options.timeout is not None else []
     own += ["--scratch"] if options.scratch else []
     return own + [f"--control {word}" for word in options.extra]
 
