@@ -45,6 +45,7 @@ def assert_locked(
     a class of machine that was never locked and whose bits are not those of another one. With `update` the
     lock is written, once two calls gave the same; the names of what moved are returned, () where nothing did.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     place = Path(path)
     now = _observe(fn, seed, mode)
     kept = read_function_lock(place)

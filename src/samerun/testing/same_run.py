@@ -20,6 +20,7 @@ def assert_same_run(fn: Callable[[], Any], *, runs: int = 2, seed: int = 0, mode
     or these nested in mappings and lists. Raises AssertionError naming the first entry that differs, and
     UsageError when there is nothing in it that can be compared.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     if operator.index(runs) < 2:
         raise UsageError(f"at least 2 runs are needed to compare, not {runs}")
     first = None

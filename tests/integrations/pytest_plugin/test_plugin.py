@@ -96,7 +96,8 @@ def test_fixtures(pytester) -> None:
                 samerun_same(lambda: [next(count)])
         """.replace("EXPECTED", repr(_draw_controlled()))
     )
-    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    for words in ((), ("-W", "error")):  # many a suite makes errors of warnings
+        pytester.runpytest_inprocess("-p", "no:cacheprovider", *words).assert_outcomes(passed=2)
 
 
 def _draw_controlled() -> float:

@@ -19,13 +19,15 @@ def failed(message: str = "assert 1 == 2", when: str = "call") -> Observed:
 
 @pytest.fixture
 def judge(tmp_path):
-    def judged(*seen: Observed | None, verdict="unknown", steps: int = 0, prints: tuple[str, ...] = ("", "")):
+    def judged(*seen: Observed | None, verdict="unknown", steps=0, prints=("", ""), code=None):
         runs = []
         for number, text in enumerate(prints):
             path = tmp_path / f"run{number}"
             path.mkdir(exist_ok=True)
             (path / "output.txt").write_text(text)
-            Manifest(path.name, ("pytest",), "/there", "2026-11-20T00:00:00Z", outcome="finished").write(path)
+            Manifest(
+                path.name, ("pytest",), "/there", "2026-11-20T00:00:00Z", outcome="finished", exit_code=code
+            ).write(path)
             runs.append(Run(path))
         result = CheckResult(verdict, tuple(run.id for run in runs), steps=steps, reason="cut short")
         return repeat_test._judge(result, runs, seen)
@@ -86,6 +88,18 @@ def test_a_printed_result_differs_and_a_time_does_not(judge) -> None:
 
 def test_a_time_that_is_printed_is_no_result(judge) -> None:
     assert judge(PASSED, PASSED, prints=("1 passed in 0.51s\n", "1 passed in 0.62s\n")).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(7, "its process ended with exit code 7"), (-11, "its process was ended by signal 11")],
+)
+def test_a_test_that_ends_its_process_is_said_to(judge, code: int, said: str) -> None:
+    begun = Observed("begun", "call", "", "", {})
+    found = judge(begun, begun, code=code)
+    assert (found.verdict, found.why) == ("unknown", f"{said} before the test was over, in each run")
+    found = judge(PASSED, begun, code=code)
+    assert (found.verdict, found.why) == ("differs", f"in one run {said} before the test was over")
 
 
 def test_it_is_never_the_same_by_default(judge) -> None:

@@ -7,7 +7,10 @@ PYTEST_DONT_REWRITE: there is no assert to explain here, and to rewrite it takes
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -98,7 +101,9 @@ def samerun_control() -> Iterator[None]:
     """The test runs with every source controlled, as by `samerun.control()`."""
     import samerun
 
-    with samerun.control():
+    with contextlib.ExitStack() as stack:
+        with _only_warn():
+            stack.enter_context(samerun.control())
         yield
 
 
@@ -107,7 +112,7 @@ def samerun_same() -> Callable[..., None]:
     """`samerun.testing.assert_same_run`: calls a function several times and compares what it returns."""
     from samerun.testing import assert_same_run
 
-    return assert_same_run
+    return _make_warn_only(assert_same_run)
 
 
 @pytest.fixture
@@ -115,7 +120,25 @@ def samerun_lock(request: pytest.FixtureRequest) -> Callable[..., None]:
     """`samerun.testing.assert_locked`, with a file of the test's own; --samerun-update writes it."""
     from samerun.integrations.pytest_plugin.locked_test import make_assert
 
-    return make_assert(request.node)
+    return _make_warn_only(make_assert(request.node))
+
+
+@contextlib.contextmanager
+def _only_warn() -> Iterator[None]:
+    """What a running process can control no more is a warning, also in a suite that makes errors of them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("default", "PYTHONHASHSEED", UserWarning)
+        yield
+
+
+def _make_warn_only(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> None:
+        __tracebackhide__ = True
+        with _only_warn():
+            function(*args, **options)
+
+    return call
 
 
 def _read_mark(item: pytest.Item, mark: pytest.Mark) -> tuple[int, bool]:

@@ -21,6 +21,7 @@ def make_assert(item: pytest.Item) -> Callable[..., None]:
     update = bool(item.config.getoption("samerun_update"))
 
     def samerun_lock(fn: Callable[[], Any], *, name: str = "", **asked: Any) -> None:
+        __tracebackhide__ = True
         path = name_lock(item, name)
         was_there = path.exists()
         moved = assert_locked(fn, path, update=update, **asked)

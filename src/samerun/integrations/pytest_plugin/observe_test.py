@@ -27,8 +27,10 @@ class Observer:
     def pytest_runtest_protocol(self) -> Generator[None, None, None]:
         """Look at the generators before it, and write what was seen after it."""
         self._states, self._drawn = GeneratorStates(), {}
+        path = self._folder / f"{_read_run()}.json"
+        write_observed(path, Observed("begun", "call", "", "", {}))
         yield
-        write_observed(self._folder / f"{_read_run()}.json", _observe(self._reports, self._drawn))
+        write_observed(path, _observe(self._reports, self._drawn))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> Generator[None, None, None]:

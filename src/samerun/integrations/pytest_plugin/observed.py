@@ -12,7 +12,7 @@ from pathlib import Path
 class Observed:
     """How a test ended in one process."""
 
-    outcome: str  # passed, failed, skipped or xfailed
+    outcome: str  # passed, failed, skipped or xfailed; or begun: its process ended before it did
     when: str  # setup, call or teardown
     message: str  # of the failure; why it was skipped, or expected to fail
     text: str  # the failure as pytest shows it

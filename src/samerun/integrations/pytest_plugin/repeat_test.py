@@ -79,9 +79,14 @@ def _judge(result: CheckResult, runs: Sequence[Run], seen: Sequence[Observed | N
     if not observed:
         lines = "\n".join(read_last_lines(runs))
         return Repeated("unknown", "no fresh process ran it: it is not found by its name there", lines)
-    first = observed[0]
-    if len(observed) < len(seen):
-        return Repeated("differs", "in one run its process ended before the test did", first=first)
+    ended = [run for run, item in zip(runs, seen, strict=True) if item is None or item.outcome == "begun"]
+    first = next((item for item in observed if item.outcome != "begun"), None)
+    if first is None:
+        lines = "\n".join(read_last_lines(runs))
+        return Repeated("unknown", f"{_describe_end(ended[0])} before the test was over, in each run", lines)
+    if ended:
+        why = f"in one run {_describe_end(ended[0])} before the test was over"
+        return Repeated("differs", why, first=first)
     return (
         _compare_endings(observed)
         or _report_first_difference(result, first)
@@ -89,6 +94,15 @@ def _judge(result: CheckResult, runs: Sequence[Run], seen: Sequence[Observed | N
         or _find_doubt(result, runs, first)
         or Repeated("same", first=first)
     )
+
+
+def _describe_end(run: Run) -> str:
+    code = run.manifest.exit_code
+    if code is None:
+        return "its process ended"
+    if code < 0:
+        return f"its process was ended by signal {-code}"
+    return f"its process ended with exit code {code}"
 
 
 def _compare_endings(observed: Sequence[Observed]) -> Repeated | None:
@@ -139,7 +153,8 @@ def _explain(result: CheckResult) -> str:
     if not result.causes:
         return f"{what} differs ({where})"
     best = result.causes[0]
-    return f"{best.source}: {best.evidence} ({best.call_site or where})"
+    likely = "" if best.confirmed else "likely "
+    return f"{likely}{best.source}: {best.evidence} ({best.call_site or where})"
 
 
 def _find_differing_draws(observed: Sequence[Observed]) -> str | None:
