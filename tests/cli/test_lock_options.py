@@ -53,6 +53,17 @@ def test_a_lock_needs_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         request_of("lock")
 
 
+def test_a_kept_command_is_locked_where_none_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samerun.toml").write_text('command = "python kept.py"\nseed = 3\n')
+    (tmp_path / "kept.py").write_text("")
+    kept = request_of("lock").request
+    assert (kept.command, kept.control.seed) == (("python", "kept.py"), 3)
+    assert request_of("lock -- python b.py").request.command == ("python", "b.py")
+
+
 def test_as_many_steps_as_are_locked_are_a_whole_run(folder: Path) -> None:
     assert request_of("verify --steps 5").limit == 5
     for line in ("verify", "verify --steps 10", "verify --steps 99"):

@@ -580,14 +580,17 @@ def test_what_samerun_asks_to_describe_the_machine_is_no_read_of_the_script(trai
     trainer.script(
         "import torch\n"
         "from torch.utils.data import DataLoader\n"
+        "import samerun\n"
+        "samerun.seed_everything(3)\n"
         "model = torch.nn.Linear(4, 1)\n"
         "for x in DataLoader(torch.ones(8, 4), 4, num_workers=1):\n"
         "    model(x).sum().backward()\n"
         "    for p in model.parameters(): p.data, p.grad = p.data - 0.1 * p.grad, None\n"
+        "open('/proc/self/stat').close()\n"
     )
     run = trainer.record("train.py")
     assert run.steps == 2
-    assert not trainer.rows(run, "system")
+    assert [row.name for row in trainer.rows(run, "system")] == ["/proc/PID/stat"]
     assert "system-reads" not in {answer.source for answer in read_all_answers(run.path)}
 
 

@@ -86,7 +86,9 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
     options = parser.parse_args(own)
     kept = read_settings(Path.cwd())
     _fill_in(options, kept, parser)
-    options.command = _check_command(command, own, parser) if command else _find_kept_command(kept, parser)
+    options.command = _check_command(command, own, parser) if command else kept.find_command()
+    if not options.command:
+        parser.error("no command to run; put it after --")
     return verb, options
 
 
@@ -198,18 +200,6 @@ def _fill_in(options: argparse.Namespace, kept: Settings, parser: Parser) -> Non
             setattr(options, key, parser._get_value(action, str(value)))
         except argparse.ArgumentError as error:
             raise UsageError(f"{kept.name_key(key)} is {value}, for {parser.prog}: {error.message}") from None
-
-
-def _find_kept_command(kept: Settings, parser: Parser) -> list[str]:
-    """That of [tool.samerun], which is for the folder of the file."""
-    if not kept.command or kept.path is None:
-        parser.error("no command to run; put it after --")
-    if kept.path.parent != Path.cwd():
-        raise UsageError(
-            f"the command in {kept.path} is to be run in its folder; go there (cd {kept.path.parent}), or "
-            "put a command after --"
-        )
-    return list(kept.command)
 
 
 def _check_command(command: list[str], own: list[str], parser: Parser) -> list[str]:

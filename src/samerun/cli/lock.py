@@ -95,6 +95,7 @@ class Lock(ExperimentVerb):
 
     def request(self, options: argparse.Namespace) -> LockRequest:
         """The command, and the lock before. Raises UsageError for one that is there without --update."""
+        from samerun.cli.settings.files import read_settings
         from samerun.experiments.lock.lock import LockRequest
         from samerun.experiments.lock.portable_command import make_portable
         from samerun.runs.lock.file import FILE, read_lock
@@ -111,6 +112,7 @@ class Lock(ExperimentVerb):
             options.command = _take_command(before)
             control = _take_control(before, options)
             options.steps = options.steps or before.limit
+        options.command = options.command or read_settings(Path.cwd()).find_command()
         if not options.command:
             raise UsageError(f"no command to lock; put it after --, for example: {self.example}")
         make_portable(options.command, Path.cwd())  # says at once what cannot be locked

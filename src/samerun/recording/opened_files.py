@@ -98,9 +98,7 @@ class Files:
         A file that one of several processes maps to write to is memory that they may share. Not where
         multiprocessing does so, whose sharing is seen where a process is started.
         """
-        caller = callsite.find_caller(2)
-        ours = ("multiprocessing.", "samerun.")
-        if caller is not None and caller.f_globals.get("__name__", "").startswith(ours):
+        if _is_within(callsite.find_caller(2), ("multiprocessing.", "samerun.")):
             return
         alive = _count_processes()
         if alive > 1 and arguments[0] >= 0 and arguments[2] not in _READ_ONLY:
@@ -111,7 +109,7 @@ class Files:
             return
         path = callsite.make_absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED) or find_installed_folder(path):
-            if path.startswith(_SYSTEM):
+            if path.startswith(_SYSTEM) and not _is_within(callsite.find_caller(3), ("samerun.",)):
                 self._note_system(path)
             return
         if path in ENTROPY_FILES:
@@ -168,6 +166,11 @@ class Files:
 
         self._budget -= size
         return digest.digest_bytes(Path(path).read_bytes(), "file")
+
+
+def _is_within(frame: FrameType | None, modules: tuple[str, ...]) -> bool:
+    """Whether the code of a frame is in one of these modules, each with its dot."""
+    return frame is not None and frame.f_globals.get("__name__", "").startswith(modules)
 
 
 def _is_of_logging(frame: FrameType | None) -> bool:

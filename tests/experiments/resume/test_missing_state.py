@@ -468,3 +468,52 @@ def test_what_the_script_keeps_by_itself_has_no_other_name(
     assert where(back) == place
     assert [lack.what for lack in back.lacks] == ["other state"]
     assert said in back.lacks[0].evidence
+
+
+# Samples draw from a generator that the dataset holds, or from torch's. The checkpoint is one of mid-epoch:
+# what was trained on is skipped before torch's state is put back.
+HOLDS = """
+import os, sys, numpy as np, torch
+from torch.utils.data import DataLoader, Dataset
+torch.manual_seed(0)
+class Noisy(Dataset):
+    def __init__(self): self.rng = np.random.default_rng(5)
+    def __len__(self): return 16
+    def __getitem__(self, index): return torch.full((4,), index / 16) + DRAWN
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.05)
+data, begin = Noisy(), 0
+kept = torch.load("last.pt", weights_only=False) if "resume" in sys.argv else None
+if kept:
+    model.load_state_dict(kept["model"]); optimizer.load_state_dict(kept["optimizer"]); begin = kept["n"]
+for epoch in range(begin // 4, 3):
+    batches = iter(DataLoader(data, 4, generator=torch.Generator().manual_seed(epoch)))
+    for _ in range(begin % 4):
+        next(batches)
+    if kept and "rng" in sys.argv:
+        torch.set_rng_state(kept["rng"])
+    kept = None
+    for x in batches:
+        optimizer.zero_grad(); model(x).square().mean().backward(); optimizer.step()
+        begin += 1
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "n": begin}
+        torch.save({**state, "rng": torch.get_rng_state()}, "last.pt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("drawn", "words", "said"),
+    [
+        ("self.rng.random()", "resume rng", "those of the script begin again (train.py:6"),
+        ("torch.rand(4)", "resume", "the state of torch-cpu was not the whole run's"),
+    ],
+)
+def test_samples_draw_from_what_moves_as_they_are_made(
+    drawn: str, words: str, said: str, tmp_path: Path
+) -> None:
+    back = Series.of(tmp_path, HOLDS.replace("DRAWN", drawn), 7).resumed(words, tmp_path / "back")
+    (lack,) = back.lacks
+    assert (lack.what, where(back)) == ("sample randomness", (7, "data", "batch"))
+    assert said in lack.evidence
+    assert ("generator.get_state()" in lack.advice) == ("rng" in words)

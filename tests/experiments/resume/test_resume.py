@@ -102,7 +102,7 @@ def test_at_the_last_step_there_is_no_second_kill(tmp_path: Path) -> None:
     [
         ("momentum", 7, (7, "optimizer", "parameters"), ["optimizer state"]),
         ("weights", 7, (7, "forward", "loss"), ["weights"]),
-        ("position", 13, (13, "data", "batch"), ["loader position"]),
+        ("position", 13, (13, "data", "batch"), ["sample order"]),  # the same place of the epoch before
     ],
 )
 def test_what_is_lacking_is_a_cause(

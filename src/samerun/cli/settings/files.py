@@ -35,6 +35,17 @@ class Settings:
         """A key of the file, as errors call it."""
         return f"{_name_table(self.path)}: {key}"
 
+    def find_command(self) -> list[str]:
+        """The command, [] where none is kept. Raises UsageError outside of the folder of the file."""
+        if self.path is None or not self.command:
+            return []
+        if self.path.parent != Path.cwd():
+            raise UsageError(
+                f"the command in {self.path} is to be run in its folder; go there "
+                f"(cd {self.path.parent}), or put a command after --"
+            )
+        return list(self.command)
+
 
 def read_settings(folder: Path) -> Settings:
     """Those of the nearest samerun.toml or pyproject.toml, in `folder` or upwards.

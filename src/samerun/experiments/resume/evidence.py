@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from samerun.experiments.resume.aligned_traces import AlignedTraces
 from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.resume_step import Position
 from samerun.experiments.tensor_digests import read_named
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
 
 _OWN = frozenset(["torch.Generator.manual_seed", "np.random.default_rng", "random.Random"])
 Named = dict[str, bytes]  # the digests of a group's tensors
+
+
+class _Batch(msgspec.Struct):
+    batch: int = 0  # which of its pass, from 1
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,18 @@ class Case:
             for trace, step in ((self.resumed, 0), (self.whole, self.continued.step))
         )
         return any(one is not None and one == other for one, other in zip(here, there, strict=True))
+
+    def moves_with_samples(self, source: str) -> bool:
+        """Whether a generator is moved between a step's beginning and its model, as samples are made there.
+
+        Of the whole run's steps, without the first of a pass: its loader draws a seed. True where that has
+        one step a pass.
+        """
+        whole = self.whole
+        batches = whole.rows(whole.is_one_of("what", {"batch"}))
+        later = {row.step for row in batches if (parse_detail(row.detail, _Batch) or _Batch()).batch > 1}
+        states = whole.rows(whole.is_one_of("what", {"state"}) & whole.is_one_of("name", {source}))
+        return not later or any(row.step in later and row.detail == "model" for row in states)
 
     def list_own_generators(self) -> list[str]:
         """Where the resumed run seeded generators of its own, before its first use of data."""

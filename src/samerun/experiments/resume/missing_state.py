@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from samerun.sources.torch_cpu import TorchCpu
 _SHOWN = 3
 _DATA = frozenset({"batch", "input"})
 _GENERATOR_BYTES = 5056  # of a state of torch's generator of the CPU
+_AVERAGED = re.compile(r"[Aa]verage|EMA|Ema\b|\bema\b|Teacher")  # in the name of a module's class
 _COUNTERS = (".step", "numbers")  # parts of an optimizer's state that do not depend on the gradients
 
 
@@ -72,6 +74,10 @@ def _explain_data(case: Case) -> list[Lack]:
         return [lack]
     in_workers = difference.in_workers and difference.what == "batch"  # an input is what was made of one
     where = "in worker processes" if in_workers else "in the training process"
+    own: list[str] = []
+    if difference.what == "batch" and not in_workers:
+        generators = [name for name in generators if case.moves_with_samples(name)]
+        own = [] if generators else case.list_own_generators()
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
     text = f"{same}, and what came of the samples is not (they were made {where})"
     if generators and not in_workers:
@@ -86,6 +92,11 @@ def _explain_data(case: Case) -> list[Lack]:
             "what it keeps, such as a counter"
         )
         return [Lack(advice.OTHER, text, advice.OWN_GENERATOR_ADVICE)]
+    if own:
+        text += (
+            f"; they draw from no global generator, and those of the script begin again ({', '.join(own)})"
+        )
+        return [Lack(advice.SAMPLES, text, advice.OWN_GENERATOR_ADVICE)]
     return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
 
 
@@ -130,6 +141,8 @@ def _explain_forward(case: Case) -> list[Lack]:
     text = (
         f"with equal trained weights, equal data and equal generators of torch, {_record(difference)} differs"
     )
+    if _AVERAGED.search(difference.name or ""):
+        return [Lack(advice.AVERAGES, text, advice.AVERAGES_ADVICE)]
     return [Lack(advice.OTHER, text, advice.OTHER_ADVICE)]
 
 
@@ -338,6 +351,9 @@ def _explain_elsewhere(case: Case, what: str) -> Lack | None:
         text = f"{text}: both begin an epoch, and it had the order of another one"
         if found == 0:  # a generator that is seeded anew has the first order again
             text = _name_generators(text, case)
+        return Lack(advice.ORDER, text, advice.ORDER_ADVICE)
+    if what == "indices" and whole.number(step) is not None and whole.number(step) == whole.number(found):
+        text = f"{text}: the same place in another epoch, whose order it had"
         return Lack(advice.ORDER, text, advice.ORDER_ADVICE)
     return Lack(advice.POSITION, text, advice.POSITION_ADVICE)
 
