@@ -13,7 +13,7 @@ _VERBS = """
     act add admit adopt advise aim align answer append apply arrange ask assert assign attach audit
     average avoid become begin bind bisect blend bring broadcast build call cancel capture carry
     change check choose claim classify clean clear clip clone close coarsen collect colour combine
-    come compare compile complain complete compute confirm connect convert copy count cover create
+    come compare compile complain complete compute confirm connect convert copy correlate count cover create
     cut decide decode deduplicate demand derive describe detach diagnose diff digest direct disable
     discard dispatch distribute divert divide do drain draw dress drop duplicate edit embed encode
     end ensure escape estimate examine excerpt exclude expand explain export extend extract fail

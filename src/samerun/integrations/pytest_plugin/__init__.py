@@ -102,7 +102,7 @@ def samerun_control() -> Iterator[None]:
     import samerun
 
     with contextlib.ExitStack() as stack:
-        with _only_warn():
+        with _keep_as_warnings():
             stack.enter_context(samerun.control())
         yield
 
@@ -124,7 +124,7 @@ def samerun_lock(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 
 @contextlib.contextmanager
-def _only_warn() -> Iterator[None]:
+def _keep_as_warnings() -> Iterator[None]:
     """What a running process can control no more is a warning, also in a suite that makes errors of them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("default", "PYTHONHASHSEED", UserWarning)
@@ -135,7 +135,7 @@ def _make_warn_only(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> None:
         __tracebackhide__ = True
-        with _only_warn():
+        with _keep_as_warnings():
             function(*args, **options)
 
     return call
