@@ -141,6 +141,7 @@ PYTHONHASHSEED=7 {sys.executable} -c "$show"
 """
 
 
+@pytest.mark.slow
 def test_programs_that_a_shell_starts_hash_in_their_own_way_and_alike_in_a_replay(folder: Path) -> None:
     def shown(*command: str, **plan: Any) -> tuple[Run, list[Any]]:
         done = run(folder, *command, **plan)

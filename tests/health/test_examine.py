@@ -59,7 +59,9 @@ def noted(
             "COPIED", (), False, "copied", "each sample is trained on 2 times", id="iterable", marks=slow
         ),
         pytest.param("RANKS", ("equal",), True, None, "dropout masks", id="dropout on ranks", marks=slow),
-        pytest.param("RANKS", ("rate",), True, "wrapped", "have other weights from step 0", id="rates"),
+        pytest.param(
+            "RANKS", ("rate",), True, "wrapped", "have other weights from step 0", id="rates", marks=slow
+        ),
         pytest.param("RANKS", ("inside",), True, "wrapped", "not its .module", id="no averaging", marks=slow),
         pytest.param("BY_HAND", ("apart",), True, "by hand", "have other weights", id="by hand", marks=slow),
         pytest.param("RANKS_OF_WORKERS", ("sum",), True, "sum", "workers of ranks", id="sum", marks=slow),

@@ -7,11 +7,14 @@ Words of the command line: names of operations, each with the part of its grid t
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import torch
 
 from ops.computing import channels_last, hold_against_torch, mapped, strided
 from ops.grids import cases
+from ops.regions import CASES
+from samerun.ops import implementations
 from samerun.ops.engines import bands, grid_samples, segments
 from samerun.ops.families import ctc_loss
 
@@ -30,6 +33,11 @@ def main(*words: str) -> None:
     for word in words:
         name, part = word.split("/")
         launches = 0
+        if name in CASES:
+            hold_regions(name, int(part), works_on)
+            assert launches, f"{name} has no kernel"
+            print(name)
+            continue
         for number, (args, options) in enumerate(cases(name)):
             if number % int(part) == 0:
                 hold_against_torch(name, args, torch.float64, **options)
@@ -39,6 +47,21 @@ def main(*words: str) -> None:
                 hold_against_torch(name, mapped(args, strided), torch.float32, **options)
         assert launches, f"{name} has no kernel"
         print(name)
+
+
+def hold_regions(name: str, part: int, works_on: Callable[[torch.device], bool]) -> None:
+    """torchvision's: with the kernels as without them, which other tests compare with what they should be."""
+    (kernel,) = implementations()[name].kernels.values()
+    for number, args in enumerate(CASES[name]()):
+        if number % part:
+            continue
+        found = []
+        for given in (works_on, lambda _: False):
+            segments.works_on = grid_samples.works_on = given
+            result = kernel(*args)
+            found.append(result if isinstance(result, tuple) else (result,))
+        for mine, plain in zip(*found, strict=True):
+            torch.testing.assert_close(mine, plain, rtol=1e-4, atol=1e-4)
 
 
 if __name__ == "__main__":

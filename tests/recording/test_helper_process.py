@@ -47,6 +47,7 @@ def stems(run):
     return sorted(run.traces())
 
 
+@pytest.mark.slow
 def test_what_a_helper_drew_is_the_trainings_evidence(trainer):
     trainer.script(PREPARE.replace("SEED", "None"), "prepare.py")
     trainer.script(TRAIN)

@@ -393,7 +393,7 @@ for epoch in range(2):
 SEEDS = "random.seed(3); np.random.seed(3); torch.manual_seed(3)"
 
 
-@pytest.mark.everyday(2)
+@pytest.mark.everyday(1)
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_published_numbers_stay_under_a_compatible_control_alone(workers, own, trainer, tmp_path) -> None:

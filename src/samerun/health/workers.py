@@ -191,4 +191,5 @@ def _advise(kind: str, worker: _Worker, count: int) -> str:
         )
     if kind == "ranks":
         return "Give each rank's DataLoader a generator of its own, seeded with a hash of (seed, rank)"
-    return "Make the loader's generator once, outside of the loop, and one for each loader"
+    once = "Make the loader's generator once, outside of the loop, and one for each loader"
+    return f"{once}; where a framework's worker_init_fn seeds the workers, give the loader one of your own"

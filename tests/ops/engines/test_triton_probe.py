@@ -42,6 +42,7 @@ SEGMENTED = [
     "scatter_reduce",
 ]
 
+REGIONS = ["_deform_conv2d_backward", "_roi_align_backward", "_roi_pool_backward", "_ps_roi_align_backward"]
 OTHER_KERNELS = ["bands", "put", "sample", "correlate", "ctc"]
 
 
@@ -88,6 +89,13 @@ def test_gathers(name):
 @pytest.mark.parametrize("name", SEGMENTED)
 def test_segments(name):
     interpreted(**{name: 2})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", REGIONS)
+def test_regions(name):
+    interpreted(**{name: 3})
 
 
 @pytest.mark.parametrize(
