@@ -15,7 +15,7 @@ from samerun.runs.plan import Control
 from samerun.sources.per_sample import dataloaders
 from samerun.sources.worker_seeds import WorkerSeeds
 
-from .differences import ONE, TWO, batch, row, side
+from .differences import ONE, TWO, batch, origin, row, side
 
 source = WorkerSeeds()
 
@@ -372,6 +372,14 @@ def test_what_several_workers_of_a_pool_drew_is_named_at_the_line_that_seeds_the
     assert found.call_site == "data.py:11" and "data.py:16" in found.text
     assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2))) is None
     assert source.recognise(batch(a=of_run(ONE, 1), b=of_run(TWO, 1))) is None  # one worker: no race
+
+
+def test_an_operation_that_draws_in_a_worker_of_a_pool_may_be_of_another_task():
+    drawn = origin("aten.uniform_.default", draws=True, generator_differs=True, call_site="train.py:4")
+    found = source.recognise(batch(origin=drawn, process="rank0.LokyProcess-1"))
+    assert (found.strength, found.call_site) == (0.4, "train.py:4")
+    for process, of in (("rank0", drawn), ("rank0.LokyProcess-1", origin())):
+        assert source.recognise(batch(origin=of, process=process, what="operation")) is None
 
 
 SEEDED = """

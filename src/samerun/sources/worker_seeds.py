@@ -130,6 +130,9 @@ class WorkerSeeds(Source):
 def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
     """Where workers of a pool, several of them, drew other numbers, and no operation of equal inputs did."""
     origin = difference.origin
+    if origin is not None and origin.draws and origin.generator_differs and takes_tasks(difference.process):
+        text = f"{origin.op} draws in a worker of a pool, and which of them takes a task is a race"
+        return Evidence(WorkerSeeds.id, Strength.PLAUSIBLE, text, origin.call_site, _BY_TASK)
     if origin is not None and origin.makes_it:
         return None
     workers = {row.process for row in difference.a.rows("draw") if takes_tasks(row.process)}

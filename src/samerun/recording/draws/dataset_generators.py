@@ -110,9 +110,9 @@ def _search(waiting: deque[tuple[str, Any, int]], seen: set[int], found: dict[in
 
 def _list_used_globals(kind: type) -> Iterator[tuple[str, Any]]:
     """The objects that the methods of a class name and its module holds, such as a chain of transforms."""
-    functions = [getattr(item, "__func__", item) for base in kind.__mro__ for item in vars(base).values()]
-    for function in functions:
-        if isinstance(function, FunctionType):
+    for value in [value for base in kind.__mro__ for value in vars(base).values()]:
+        function = value.__func__ if type(value) in (classmethod, staticmethod) else value
+        if type(function) is FunctionType:
             variables = function.__globals__
             for name in function.__code__.co_names:
                 item = variables.get(name)
