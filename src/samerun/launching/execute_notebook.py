@@ -114,7 +114,7 @@ class _Words(HTMLParser):
             self._found.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in _HIDDEN
+        self._hidden = max(0, self._hidden - (tag in _HIDDEN))
         self._found.append("\n" if tag in _BREAKS else " " if tag in _CELLS else "")
 
     def handle_data(self, data: str) -> None:

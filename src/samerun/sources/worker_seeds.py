@@ -56,9 +56,9 @@ class WorkerSeeds(Source):
         Not under a compatible control: what a loader draws for its workers, and what those of a pool are
         forked with, gives published numbers.
         """
-        undos: list[Undo] = []
         if control.compatible:
             return None
+        undos: list[Undo] = []
         for module, holds in ((self.hooks_into, "DataLoader"), *pool_tasks.MODULES.items()):
             if self._controlled.get(module) is not control and imported.has(module, holds):
                 self._controlled[module] = control

@@ -133,7 +133,7 @@ def _put(result, keys, values, count, limit, columns, run, BLOCK: tl.constexpr, 
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     key = tl.load(keys + at, mask=at < count, other=limit)
-    there = (key < limit)[:, None] & (column < columns)[None, :]
+    there = ((key >= 0) & (key < limit))[:, None] & (column < columns)[None, :]
     value = tl.load(values + at[:, None] * columns + column[None, :], mask=there, other=0)
     start = key // run * columns * run + key % run
     tl.store(result + start[:, None] + column[None, :].to(tl.int64) * run, value, mask=there)

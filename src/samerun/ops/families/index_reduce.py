@@ -40,7 +40,7 @@ def index_reduce(
     if index.device.type == "cpu" and not 0 <= int(index.min()) <= int(index.max()) < whole.shape[dim]:
         raise IndexError("index out of range in self")
     join = _JOINS[reduce]
-    found = segments.find_segments(index.reshape(-1).long(), whole.shape[dim])
+    found = segments.find_segments(index.reshape(-1).long())
     slices = found.reduce(source.movedim(dim, 0), join)
     counts = found.lengths.view(-1, *[1] * (slices.dim() - 1))
     if include_self:
