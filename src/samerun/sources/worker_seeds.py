@@ -50,14 +50,15 @@ class WorkerSeeds(Source):
         self._controlled: dict[str, Control] = {}  # the modules that are seen to already
         self._streams: tuple[Control, pool_tasks.PoolStreams] | None = None
 
-    def control(self, control: Control) -> Undo | None:
-        """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task).
+    def is_controlled_by(self, control: Control | None) -> bool:
+        """Not by a compatible one.
 
-        Not under a compatible control: what a loader draws for its workers, and what those of a pool are
-        forked with, gives published numbers.
+        What a loader draws for its workers, and what a pool's are forked with, gives published numbers.
         """
-        if control.compatible:
-            return None
+        return super().is_controlled_by(control) and control is not None and not control.compatible
+
+    def control(self, control: Control) -> Undo | None:
+        """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task)."""
         undos: list[Undo] = []
         for module, holds in ((self.hooks_into, "DataLoader"), *pool_tasks.MODULES.items()):
             if self._controlled.get(module) is not control and imported.has(module, holds):

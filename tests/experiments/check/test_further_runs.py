@@ -20,8 +20,8 @@ from samerun.runs.store import Store
 from ..scripts import Script
 
 LATE, SWITCHED = {"thread-scheduling": {"late": 0.05}}, {"thread-scheduling": {"switch": 1e-5}}
-# The thread has done its work by then, but for one that begins 100 ms late. On a busy machine each turn takes
-# longer, as the thread does.
+# The thread has done its work by then, but for one that begins 50 ms late. One sleep, and not many short ones:
+# on a busy machine each of them would end late, and all together after that thread.
 RACE = """
 import threading, time
 import torch
@@ -30,10 +30,7 @@ model = torch.nn.Linear(4, 1)
 ready = []
 thread = threading.Thread(target=lambda: ready.append(1.5))
 thread.start()
-for _ in range(20):
-    time.sleep(0.001)
-    if ready:
-        break
+time.sleep(0.02)
 scale = sum(ready) or 1.0
 thread.join()
 for step in range(3):
@@ -90,6 +87,6 @@ def test_a_thread_that_seldom_comes_late_is_found_and_its_line_named(tmp_path: P
 @pytest.mark.slow
 def test_a_thread_that_is_waited_for_may_come_late(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
-    trainer.script(RACE.replace("time.sleep(0.001)", "thread.join()"))
+    trainer.script(RACE.replace("time.sleep(0.02)", "thread.join()"))
     result = check(Request((sys.executable, "train.py"), tmp_path, trainer.store, up_to=5))
     assert (result.verdict, len(result.runs)) == ("same", 5)
