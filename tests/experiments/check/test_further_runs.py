@@ -20,7 +20,7 @@ from samerun.runs.store import Store
 from ..scripts import Script
 
 LATE, SWITCHED = {"thread-scheduling": {"late": 0.05}}, {"thread-scheduling": {"switch": 1e-5}}
-# The thread has done its work by then, but for one that begins 50 ms late. One sleep, and not many short ones:
+# The thread has done its work by then, but for one that begins 50 ms late. One sleep, not many short ones:
 # on a busy machine each of them would end late, and all together after that thread.
 RACE = """
 import threading, time
