@@ -82,13 +82,13 @@ def test_code_that_cloudpickle_carried_is_of_the_module_that_it_was_written_in(f
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        (glob.__file__, callsite._THROUGH),
-        (gzip.__file__, callsite._THROUGH),
+        (glob.__file__, callsite._PASSED),
+        (gzip.__file__, callsite._PASSED),
         (subprocess.__file__, callsite._END),
-        (torch.__file__, callsite._THROUGH),
-        (callsite.__file__, callsite._THROUGH),
+        (torch.__file__, callsite._LIBRARY),
+        (callsite.__file__, callsite._PASSED),
         ("/home/somebody/project/train.py", callsite._USER),
-        ("/home/somebody/project/.venv/lib/python3.11/site-packages/pkg/a.py", callsite._THROUGH),
+        ("/home/somebody/project/.venv/lib/python3.11/site-packages/pkg/a.py", callsite._LIBRARY),
     ],
 )
 def test_files(name, kind):

@@ -13,7 +13,6 @@ A file is one of four things, decided once by its name:
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
@@ -23,9 +22,12 @@ from typing import Final
 
 from samerun.installed_folders import find_installed_folder, list_target_folders
 
-_USER: Final = 2
-_THROUGH: Final = 1
+# Whatever comes after the user's is walked through.
 _END: Final = 0
+_USER: Final = 1
+_PASSED: Final = 2  # it passes the user's own call on
+_LIBRARY: Final = 3
+_COMPILER: Final = 4  # a library too
 
 _PASSED_ON = (
     "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent "
@@ -37,7 +39,9 @@ _STARTERS = frozenset(
     ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
 )
 _KERNEL = frozenset(("ipykernel", "IPython", "jupyter_client"))
-_COMPILER = tuple(os.sep + os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch"))
+_COMPILER_FOLDERS = tuple(
+    os.sep + os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch")
+)
 # Where torch's own functions pass that it shall not compile: torch.manual_seed, once the compiler is loaded.
 _NO_COMPILING = tuple(os.path.join("_dynamo", name) for name in ("eval_frame.py", "external_utils.py"))
 _SAMERUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -82,18 +86,11 @@ def find_user_frame(depth: int = 1) -> FrameType | None:
         return None
     kinds = _kinds
     while frame is not None:
-        # The code of a frame is asked for last: each time tells all audit hooks.
-        if kinds.get(frame.f_globals.get("__file__", "")) == _THROUGH:
-            frame = frame.f_back
-            continue
-        name = frame.f_code.co_filename
-        kind = kinds.get(name)
-        if kind is None:
-            kind = _classify(frame)
-        if kind == _USER:
-            return frame
-        if kind == _END:
-            return None
+        # As _find_kind does, which a call would double.
+        if kinds.get(frame.f_globals.get("__file__", ""), _END) <= _USER:
+            kind = _find_kind(frame)
+            if kind <= _USER:
+                return frame if kind == _USER else None
         frame = frame.f_back
     return None
 
@@ -105,15 +102,10 @@ def is_the_compilers(user: FrameType | None, depth: int = 1) -> bool:
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and frame is not user:
-        if _is_of_compiler(frame.f_code.co_filename):
+        if _find_kind(frame) == _COMPILER:
             return True
         frame = frame.f_back
     return False
-
-
-@functools.cache
-def _is_of_compiler(name: str) -> bool:
-    return any(part in name for part in _COMPILER) and not name.endswith(_NO_COMPILING)
 
 
 def is_called_directly() -> bool:
@@ -123,22 +115,25 @@ def is_called_directly() -> bool:
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        kind = _kinds.get(name)
-        if kind is None:
-            kind = _classify(frame)
-        if kind != _THROUGH or _is_library(_find_file(frame)):
+        kind = _find_kind(frame)
+        if kind != _PASSED:
             return kind == _USER
         frame = frame.f_back
     return False
 
 
+def _find_kind(frame: FrameType) -> int:
+    # The code of a frame is asked for last: each time tells all audit hooks.
+    kind = _kinds.get(frame.f_globals.get("__file__", ""), _END)
+    if kind > _USER:
+        return kind
+    known = _kinds.get(frame.f_code.co_filename)
+    return _classify(frame) if known is None else known
+
+
 def acts_for_itself(frame: FrameType) -> bool:
     """Whether a frame is one that ends the walk to the user's line: what it calls is not the user's call."""
-    kind = _kinds.get(frame.f_code.co_filename)
-    if kind is None:
-        kind = _classify(frame)
-    return kind == _END and _kinds.get(frame.f_globals.get("__file__", "")) != _THROUGH
+    return _find_kind(frame) == _END
 
 
 def is_samerun(frame: FrameType | None) -> bool:
@@ -202,15 +197,18 @@ def _classify(frame: FrameType) -> int:
     # NetworkX calls what it generates "<class 'networkx.utils.decorators.argmap'> compilation 5"
     if name.startswith("<") and not name.endswith(".py"):
         if name.startswith("<frozen "):
-            kind = _THROUGH if name[8:-1] in PASSTHROUGH else _END
+            kind = _PASSED if name[8:-1] in PASSTHROUGH else _END
         elif name == "<string>":
             # `python -c`; other generated code (a dataclass's __init__) is walked through, to its caller
             top = frame.f_code.co_name == "<module>" or "-c" in sys.orig_argv[1:3]
-            return _USER if top and frame.f_globals.get("__name__") == "__main__" else _THROUGH
+            return _USER if top and frame.f_globals.get("__name__") == "__main__" else _PASSED
         else:
-            kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest", _DYNAMIC)) else _THROUGH
+            kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest", _DYNAMIC)) else _PASSED
     else:
         kind = _classify_file(name)
+        module = frame.f_globals.get("__file__")
+        if kind > _USER and isinstance(module, str) and module not in _kinds:
+            _kinds[module] = _classify_file(module)  # the next frame of it is known without its code
     _kinds[name] = kind
     return kind
 
@@ -218,23 +216,24 @@ def _classify(frame: FrameType) -> int:
 def _classify_file(name: str) -> int:
     path = make_absolute(name)
     if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
-        return _THROUGH
+        return _PASSED
     package = _find_package(path)
     if package is not None:
         if package in _KERNEL:
             return _END
         started = _find_started_package()
-        return _USER if started is not None and f"{os.sep}{started}{os.sep}" in path else _THROUGH
+        if started is not None and f"{os.sep}{started}{os.sep}" in path:
+            return _USER
+        return _COMPILER if _is_of_compiler(path) else _LIBRARY
     if path.startswith(_STDLIB):
-        return _THROUGH if _find_module_of(path) in PASSTHROUGH else _END
-    return _THROUGH if path.startswith(_find_torch_folder()) or _is_compiled(path) else _USER
+        return _PASSED if _find_module_of(path) in PASSTHROUGH else _END
+    if path.startswith(_find_torch_folder()):
+        return _COMPILER if _is_of_compiler(path) else _LIBRARY
+    return _PASSED if _is_compiled(path) else _USER
 
 
-@functools.cache
-def _is_library(name: str) -> bool:
-    """Of a file that is walked through: whether it is an installed package's."""
-    path = make_absolute(name)
-    return not path.startswith(_SAMERUN) and find_installed_folder(path) is not None
+def _is_of_compiler(path: str) -> bool:
+    return any(part in path for part in _COMPILER_FOLDERS) and not path.endswith(_NO_COMPILING)
 
 
 def _find_package(path: str) -> str | None:

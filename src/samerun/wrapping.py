@@ -154,9 +154,11 @@ def call_as_caller(original: Any) -> Any:
             frame = sys._getframe(1)
         except ValueError:  # a thread begins with the call
             return original(*args, **kwargs)
-        while frame.f_code.co_filename.endswith(_PASSED_OVER) and frame.f_back is not None:
+        caller = frame.f_code  # asked for once: each time tells all audit hooks
+        while caller.co_filename.endswith(_PASSED_OVER) and frame.f_back is not None:
             frame = frame.f_back
-        here = frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno
+            caller = frame.f_code
+        here = caller.co_filename, caller.co_name, frame.f_lineno
         code = _there.get(here)
         if code is None:
             if len(_there) >= _MOST:

@@ -30,6 +30,7 @@ _STEADY = ("/sys/", "/proc/cpuinfo", "/proc/version")
 _PROCESS = re.compile(r"^/proc/(\d+|self)/")
 _READ_ONLY = (1, 3)  # mmap.ACCESS_READ and ACCESS_COPY
 _SKIPPED = (".pyc", ".so")
+_stat = os.stat  # as it is before a source observes it: what is read here is no evidence, and is read often
 
 
 class Files:
@@ -72,7 +73,8 @@ class Files:
         self._busy = True
         try:
             old, new = (callsite.make_absolute(os.fsdecode(path)) for path in arguments[:2])
-            if os.path.isfile(old) and not new.startswith(self._elsewhere):
+            status = _find_status(old)
+            if status is not None and stat.S_ISREG(status.st_mode) and not new.startswith(self._elsewhere):
                 self._written(new, RENAMED, None, user_only=True)
         except Exception as error:  # of paths that are none: the script's own affair
             if is_the_scripts(error):
@@ -88,8 +90,9 @@ class Files:
                 path = os.readlink(f"/proc/self/fd/{descriptor}") if is_file else None
             except OSError:  # it is closed, or the system has no /proc
                 continue
-            if path is not None and os.path.exists(path) and not path.startswith(self._elsewhere):
-                size = _read_size(path)
+            status = None if path is None else _find_status(path)
+            if path is not None and status is not None and not path.startswith(self._elsewhere):
+                size = float(status.st_size)
                 self._journal.note("written", "redirected", value=size, detail=show_path(path))
 
     def mapped(self, arguments: tuple[Any, ...]) -> None:
@@ -124,7 +127,7 @@ class Files:
             before = _read_size(path) if _appends(mode, flags) else None
             self._written(path, "open", before, user_only=not _is_of_logging(callsite.find_caller(3)))
             return
-        if os.path.exists(path):
+        if _find_status(path) is not None:
             self._note_content(path)
 
     def _written(self, path: str, how: str, before: float | None, *, user_only: bool) -> None:
@@ -134,10 +137,9 @@ class Files:
 
     def _note_content(self, path: str) -> None:
         """What is in a file that is read now; nothing is in one that is yet to be made."""
-        there = os.path.exists(path)
-        if there and not os.path.isfile(path):
+        status = _find_status(path)
+        if status is not None and not stat.S_ISREG(status.st_mode):
             return
-        status = os.stat(path) if there else None
         key = (0, 0) if status is None else (status.st_mtime_ns, status.st_size)
         if self._seen.get(path) == key:
             return
@@ -146,7 +148,7 @@ class Files:
         self._journal.note(
             "opened",
             "open",
-            digest=self._content(path, size) if there else None,
+            digest=None if status is None else self._content(path, size),
             value=float(size),
             detail=show_path(path),
             user_only=True,
@@ -205,10 +207,15 @@ def _count_processes() -> int:
 
 
 def _read_size(path: str) -> float:
+    status = _find_status(path)
+    return 0.0 if status is None else float(status.st_size)  # it is not there yet
+
+
+def _find_status(path: str) -> os.stat_result | None:
     try:
-        return float(os.path.getsize(path))
-    except OSError:  # it is not there yet
-        return 0.0
+        return _stat(path)
+    except (OSError, ValueError):  # it is not there, or its name is none
+        return None
 
 
 def observe(journal: Journal) -> None:

@@ -49,7 +49,10 @@ def name_file(program: Place) -> str:
 
 def encode(answer: Answer) -> bytes:
     """One frame. Raises TypeError for a value that is not plain."""
-    packed = msgspec.msgpack.encode(msgspec.structs.replace(answer, value=_make_small(answer.value)))
+    small = _make_small(answer.value)
+    if small is not answer.value:
+        answer = msgspec.structs.replace(answer, value=small)
+    packed = msgspec.msgpack.encode(answer)
     return _LENGTH.pack(len(packed)) + packed
 
 
