@@ -1,5 +1,5 @@
-"""Covers `per_sample/dataloaders.py`, `per_sample/keying.py`, `per_sample/own_generators.py`,
-`per_sample/passes.py` and `per_sample/seeder.py`.
+"""Covers `per_sample/dataloaders.py`, `per_sample/samplers.py`, `per_sample/keying.py`,
+`per_sample/own_generators.py`, `per_sample/passes.py` and `per_sample/seeder.py`.
 """
 
 import random

@@ -36,22 +36,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from samerun.ranks import rank, world_size
+from samerun.ranks import world_size
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample import seeder
 from samerun.sources.per_sample.begun_states import Begun, BegunStates, make_begun_states
 from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
 from samerun.sources.per_sample.pass_streams import PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
+from samerun.sources.per_sample.samplers import find_samplers
 from samerun.sources.per_sample.seeder import Apart, find_apart
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream, stream_seed
 
 _MOST_KNOWN = 10_000  # what passes drew from; the oldest is forgotten
 _MOST_BEGUN = 1_000  # a page of memory each
-_SAMPLERS = ("batch_sampler", "sampler")
-# How torch's samplers and their like, and accelerate's, name how many share the data, and which one this is.
-_SHARES = (("num_replicas", "rank"), ("num_processes", "process_index"))
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
 _worker: _Worker | None = None  # in a worker
@@ -290,7 +288,7 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     if own:
         above = _name_iterable(iterator, loader, begun) if is_iterable else None
         entropy = find_apart().entropy
-        among = world_size() > 1 and _find_share(_list_holders(loader)[1]) is None
+        among = world_size() > 1 and find_samplers(loader).find_share() is None
         loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, users, among, begun, entropy)
 
 
@@ -304,11 +302,11 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     """A pass over a map-style dataset begins; it is named when the first indices are handed out."""
     iterator._samerun_later = later
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
-    base_seed, holders, in_workers = iterator._base_seed, _list_holders(loader), iterator._num_workers > 0
+    base_seed, samplers, in_workers = iterator._base_seed, find_samplers(loader), iterator._num_workers > 0
     begun = iterator._samerun_begun
 
     def name(first: int) -> PassStreams:
-        of = _Begin(base_seed, later, _find_told_epoch(*holders), in_workers, _find_share(holders[1]))
+        of = _Begin(base_seed, later, samplers.find_epoch(), in_workers, samplers.find_share())
         return _controls[-1].name_pass(of, first, begun)
 
     iterator._samerun_pass = Pass(
@@ -320,50 +318,9 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
 
 
 def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> PassStreams:
-    epoch = _find_told_epoch(*_list_holders(loader))
+    epoch = find_samplers(loader).find_epoch()
     of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0, None)
     return _controls[-1].name_pass(of, 0, begun)
-
-
-def _list_holders(loader: Any) -> tuple[Any, list[Any]]:
-    """What may be told the epoch: the dataset, and the samplers."""
-    return getattr(loader, "dataset", None), [getattr(loader, name, None) for name in _SAMPLERS]
-
-
-def _find_told_epoch(dataset: Any, samplers: list[Any]) -> int:
-    """The epoch that a sampler of a loader, or the dataset, was told; 0 when none has been."""
-    for holder in (*_list_samplers(samplers), dataset):
-        if callable(getattr(holder, "set_epoch", None)):
-            epoch = getattr(holder, "epoch", None)
-            if isinstance(epoch, int) and epoch > 0:
-                return epoch
-    return 0
-
-
-def _find_share(samplers: list[Any]) -> int | None:
-    """Which share of the data this is, where one of these samplers, or what it holds, gives one to each rank.
-
-    Several ranks may have the same one: those that split one replica of the model among them.
-    """
-    for holder in _list_samplers(samplers):
-        for count, number in _SHARES:
-            many, mine = getattr(holder, count, None), getattr(holder, number, None)
-            if isinstance(many, int) and many > 1:
-                return mine if isinstance(mine, int) else rank()
-    return None
-
-
-def _list_samplers(samplers: list[Any]) -> list[Any]:
-    """These, and those that they hold."""
-    seen: list[Any] = []
-    ahead = list(samplers)
-    while ahead:
-        holder = ahead.pop(0)
-        if holder is None or any(holder is each for each in seen):
-            continue
-        seen.append(holder)
-        ahead += [getattr(holder, name, None) for name in reversed(_SAMPLERS)]
-    return seen
 
 
 def _find_owner(kind: type) -> type:
