@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,25 @@ def test_the_file_of_a_log_is_noted_though_the_standard_library_opens_it(
     exec(code, names := {"__name__": opener})
     names["opens"](lambda arguments: files.opened(arguments), (str(tmp_path / "a.log"), "a", os.O_WRONLY))
     assert asked == [direct]
+
+
+def test_what_threads_open_at_the_same_moment_is_noted_of_each(tmp_path: Path) -> None:
+    noted, begun, goes_on = [], threading.Event(), threading.Event()
+
+    class Slow(Journal):
+        def note(self, what: str, name: str, **columns: Any) -> None:
+            noted.append(columns["detail"])
+            if threading.current_thread() is not threading.main_thread():
+                begun.set()
+                goes_on.wait(30)
+
+    files = Files(Slow(Plan(run=str(tmp_path / "run"))))
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    other = threading.Thread(target=files.opened, args=((str(tmp_path / "a.txt"), "r", os.O_RDONLY),))
+    other.start()
+    assert begun.wait(30)
+    files.opened((str(tmp_path / "b.txt"), "r", os.O_RDONLY))
+    goes_on.set()
+    other.join()
+    assert [Path(name).name for name in noted] == ["a.txt", "b.txt"]

@@ -1,8 +1,12 @@
-"""In a copy of the folder, what was only linked to can be read and not be written."""
+"""In a copy of the folder, what was only linked to can be read and not be written.
+
+Covers `at_work.py` too.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,3 +170,35 @@ def test_so_do_libraries_that_open_files_past_python(
     assert path.read_bytes() == b"a week"
     assert ("writes over no checkpoint" in (run.path / "output.txt").read_text()) is refused
     assert run.outcome == ("failed" if refused else "finished")
+
+
+def test_a_thread_is_refused_while_another_one_is_looked_at(tmp_path: Path, monkeypatch) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (tmp_path / "data.bin").write_bytes(b"1")
+    (copy / "data.bin").symlink_to("../data.bin")
+    seal = Seal(str(copy), str(tmp_path / "run"))
+    refused, looked_at, goes_on = [], threading.Event(), threading.Event()
+    find = os.path.realpath
+
+    def find_slowly(path):
+        if threading.current_thread() is not threading.main_thread():
+            looked_at.set()
+            goes_on.wait(30)
+        return find(path)
+
+    def write():
+        try:
+            seal.check(str(copy / "data.bin"))
+        except OSError as error:
+            refused.append(error.errno)
+
+    monkeypatch.setattr(os.path, "realpath", find_slowly)
+    other = threading.Thread(target=write)
+    other.start()
+    assert looked_at.wait(30)
+    write()
+    assert len(refused) == 1
+    goes_on.set()
+    other.join()
+    assert len(refused) == 2

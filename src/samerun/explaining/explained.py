@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,10 +27,12 @@ class Explained:
     """A difference with its evidence, best first, and notes; the sources are asked when one is first read."""
 
     difference: Difference
+    held: frozenset[str] = frozenset()  # sources that gave both runs the same: not behind it
 
     @cached_property
     def _answers(self) -> _Answers:
-        evidence, notes = explain(self.difference)
+        asked = (source for id_, source in find_sources().items() if id_ not in self.held)
+        evidence, notes = explain(self.difference, asked if self.held else None)
         return _Answers(tuple(evidence), tuple(notes))
 
     @property
@@ -91,7 +93,11 @@ class Explained:
 
     def without(self, generators: Collection[str]) -> Explained:
         """As if nothing had been drawn from these, so that other sources say what they see in it."""
-        return Explained(leave_out(self.difference, generators)) if generators else self
+        return replace(self, difference=leave_out(self.difference, generators)) if generators else self
+
+    def holding(self, sources: Collection[str]) -> Explained:
+        """As of runs to which these gave the same."""
+        return replace(self.without(sources), held=self.held.union(sources))
 
     def unproved(self) -> Findings:
         """What is known of it without further runs."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from samerun import callsite
 from samerun.interruption import is_the_scripts
+from samerun.recording.at_work import AtWork
 from samerun.recording.helper_draws import FirstStates
 from samerun.runs.plan import Plan
 
@@ -73,7 +74,7 @@ class Journal:
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
         self._noted: Counter[tuple[str, ...]] = Counter()
-        self._busy = False
+        self._here = AtWork()
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=self.forget)
 
@@ -94,11 +95,11 @@ class Journal:
 
         With `unless` it is written a little later, and dropped where that is true by then.
         """
-        if self._busy or self._count >= _KEPT or self.is_paused():
+        if self._here.busy or self._count >= _KEPT or self.is_paused():
             return
         if digest is None and self._noted[what, name] >= _MOST_OF_NAME:
             return  # without looking for the line, which takes time
-        self._busy = True
+        self._here.busy = True
         try:
             frame = callsite.find_user_frame(2)
             if user_only and (frame is None or callsite.is_the_compilers(frame, 2)):
@@ -126,7 +127,7 @@ class Journal:
         except Exception as error:  # evidence must never hurt the training
             self.fail(error)
         finally:
-            self._busy = False
+            self._here.busy = False
 
     def _has_enough(self, what: str, *more: str | None) -> bool:
         """Whether the same was noted at a line so often that nothing is learned; this time is counted."""
@@ -198,18 +199,18 @@ class Journal:
     @contextmanager
     def unheard(self) -> Iterator[None]:
         """While what happens is no evidence."""
-        before, self._busy = self._busy, True
+        before, self._here.busy = self._here.busy, True
         try:
             yield
         finally:
-            self._busy = before
+            self._here.busy = before
 
     def seeds(self, generator: str, moment: str) -> None:
         """Write the states of the RNGs whose ids begin so, which the script is about to seed or has seeded.
 
         What it seeds before torch is there is seen as a training begins.
         """
-        if self.on_seeding is not None and not self._busy and callsite.find_user_frame(2) is not None:
+        if self.on_seeding is not None and not self._here.busy and callsite.find_user_frame(2) is not None:
             self.on_seeding(generator, moment)
 
     def from_user(self) -> bool:
@@ -226,4 +227,4 @@ class Journal:
             self.draws.forget()
         self._count = 0
         self._noted.clear()
-        self._busy = False
+        self._here.busy = False

@@ -17,6 +17,7 @@ from samerun.answers import find_direct_site
 from samerun.callsite import show_path
 from samerun.installed_folders import find_installed_folder
 from samerun.interruption import is_the_scripts
+from samerun.recording.at_work import AtWork
 from samerun.runs.schema import ENTROPY_FILES, MAPPED, RENAMED, STEADY
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Files:
         self._journal = journal
         self._seen: dict[str, tuple[int, int]] = {}
         self._budget = _BUDGET
-        self._busy = False
+        self._here = AtWork()
         paths = sysconfig.get_paths()
         self._elsewhere = tuple(
             {os.path.join(paths[key], "") for key in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -49,16 +50,16 @@ class Files:
 
     def opened(self, arguments: tuple[Any, ...]) -> None:
         """Note what the audit event "open" tells: a path or a descriptor, the mode, the flags."""
-        if self._busy:
+        if self._here.busy:
             return
-        self._busy = True
+        self._here.busy = True
         try:
             self._opened(arguments[0], arguments[1], arguments[2])
         except Exception as error:  # an unreadable file is the script's own affair
             if is_the_scripts(error):
                 raise
         finally:
-            self._busy = False
+            self._here.busy = False
 
     def connected(self, arguments: tuple[Any, ...]) -> None:
         """Note a database of SQLite that is connected to: it is read, and may be written."""
@@ -68,9 +69,9 @@ class Files:
 
     def renamed(self, arguments: tuple[Any, ...]) -> None:
         """Note a file that gets another name, as one that is written whole does: that is written as well."""
-        if self._busy:
+        if self._here.busy:
             return
-        self._busy = True
+        self._here.busy = True
         try:
             old, new = (callsite.make_absolute(os.fsdecode(path)) for path in arguments[:2])
             status = _find_status(old)
@@ -80,7 +81,7 @@ class Files:
             if is_the_scripts(error):
                 raise
         finally:
-            self._busy = False
+            self._here.busy = False
 
     def redirected(self) -> None:
         """Note the files that a shell has sent the output of this process to."""

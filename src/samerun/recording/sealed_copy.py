@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from samerun.recording.at_work import AtWork
 from samerun.wrapping import Around, Parameter, wrap_attribute
 
 
@@ -75,14 +76,14 @@ class Seal:
         self._run = os.path.join(run, "")  # our own records
         self._entered: set[str] = set()  # folders outside that the program went to through a link
         self._enter(os.environ.get("PWD", ""))
-        self._busy = False
+        self._here = AtWork()
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Act on an audit event. Raises OSError."""
         if event == "open":
             path, mode, flags = arguments[:3]
             writes = any(letter in mode for letter in "wax+") if mode else bool(flags and flags & _WRITES)
-            if writes and not self._busy:
+            if writes and not self._here.busy:
                 self.check(path, in_place=_opens_in_place(mode, flags))
         elif event in _PATHS:
             for path in arguments[: _PATHS[event]]:
@@ -94,9 +95,9 @@ class Seal:
 
     def check(self, path: object, *, follow: bool = True, in_place: bool = False) -> None:
         """Raise OSError (EROFS) when `path` is the user's: reached through a link, or kept."""
-        if self._busy or not isinstance(path, (str, bytes, os.PathLike)):
+        if self._here.busy or not isinstance(path, (str, bytes, os.PathLike)):
             return
-        self._busy = True
+        self._here.busy = True
         try:
             named = os.path.abspath(os.fsdecode(path))
             if in_place and self._is_outside(named):
@@ -106,7 +107,7 @@ class Seal:
         except OSError:
             return
         finally:
-            self._busy = False
+            self._here.busy = False
         if refused is None:
             return
         said = f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"

@@ -1,4 +1,4 @@
-"""What differs before the training and reaches nothing is passed over, for the reason behind it."""
+"""What differs and reaches nothing is passed over, for the reason behind it."""
 
 from __future__ import annotations
 
@@ -86,3 +86,77 @@ def test_memory_that_is_read_unwritten_is_the_cause_and_not_what_was_freed_there
     found = [(cause.source, cause.call_site, cause.confirmed) for cause in result.causes]
     assert found == [("uninitialized-memory", "train.py:11", True)]
     assert any("train.py:8 gives other values in each run, which is not why" in note for note in result.notes)
+
+
+# What is looked at by somebody who debugs draws anew in each run; what trains, threads hand in as they end.
+RACES = """
+import random, threading
+import numpy as np
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+entropy = random.SystemRandom()
+
+def look():
+    own = torch.Generator().manual_seed(entropy.randrange(2**31))
+    return torch.randn(4, 4, generator=own).std(0)
+
+def work(number, rows):
+    values = np.random.RandomState(number)
+    for _ in range(3):
+        last = np.sort(values.rand(200_000))
+    rows.append(last[:4] * 1e5)
+
+def gather():
+    rows = []
+    threads = [threading.Thread(target=work, args=(number, rows)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return torch.tensor(np.stack(rows), dtype=torch.float32)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x):
+        IN_FORWARD
+        return self.layer(x)
+
+BEFORE
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+x = DATA
+for _ in range(2):
+    loss = net(x).squeeze(1).mul(torch.arange(8.0)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    for weight in net.parameters():
+        weight.grad.mul_(SCALE)
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "in_forward", "data", "scale"),
+    [
+        pytest.param("look()", "", "gather()", "2", id="before the training"),
+        pytest.param("", "look()", "torch.ones(8, 4)", "gather()[0].sum().item()", id="in it"),
+    ],
+)
+def test_what_races_is_not_laid_on_a_draw_that_reaches_nothing(
+    trainer: Trainer, before: str, in_forward: str, data: str, scale: str
+) -> None:
+    script = RACES.replace("BEFORE", before).replace("IN_FORWARD", in_forward or "pass")
+    script = script.replace("DATA", data).replace("SCALE", scale)
+    trainer.script(script)
+    start = script.splitlines().index("        thread.start()") + 1
+    result = check(Request((sys.executable, "train.py"), trainer.folder, trainer.store))
+    found = [(cause.source, cause.call_site, cause.confirmed) for cause in result.causes]
+    assert found[0] == ("thread-scheduling", f"train.py:{start}", False)
+    assert "os-entropy" not in [source for source, *_ in found]
+    assert any("(os-entropy), which is not the whole reason" in note for note in result.notes)

@@ -19,7 +19,6 @@ from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.further_runs import WholeRuns, add_runs, explain_unsettled
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.needless import (
-    describe_needless,
     describe_unreached,
     find_beyond,
     list_confirmed,
@@ -259,9 +258,9 @@ def _confirm(
         return closer, explain_and_confirm(closer.explained, back)
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
-    while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):
-        passed.append(describe_needless(closer, findings))
-        closer, proof = past
+    while proof is not None and (past := look_past(closer, findings, proof, first, pair)):
+        passed.append(past.note)
+        closer, proof = past.closer, past.proof
         findings = explain_and_confirm(closer.explained, proof)
     after = None if proof is None else look_after_setup(closer, findings, proof)
     if after is not None:

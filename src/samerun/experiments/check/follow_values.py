@@ -22,7 +22,7 @@ from samerun.explaining.confirm import SURE, is_free
 from samerun.explaining.followed import Followed, explain_origins, list_sources_of
 from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.plan import Control, Given, Plan
+from samerun.runs.plan import Control, Given, Plan, Replay
 from samerun.runs.store import Run
 from samerun.sources.evidence.rows import has_changed_file
 from samerun.sources.input_data import InputData
@@ -62,7 +62,7 @@ def follow_values(
     known = all(cause.call_site and cause.source not in guessed for cause in findings.causes)
     if (confirmed or was_seen) and findings.causes and known:
         return findings
-    seen = _follow(trials, closer, control, at)
+    seen = _follow(trials, closer, _hold(Plan(control=control), proof), _place(trials, at, proof))
     if seen is None:
         return findings
     if seen.aside and proof is not None and not confirmed and not was_seen:
@@ -177,12 +177,26 @@ def _add_lines(
     return tuple(map(add, causes))
 
 
-def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace | None) -> _Seen | None:
+def _hold(plan: Plan, proof: Proof | None) -> Plan:
+    """The plan of runs that are given what the proof holds, which is not behind the difference."""
+    if proof is None or proof.recorded is None or not proof.held:
+        return plan
+    return replace(plan, replay=Replay(str(proof.recorded.run.path.resolve()), tuple(sorted(proof.held))))
+
+
+def _place(trials: Trials, at: Workspace | None, proof: Proof | None) -> Workspace | None:
+    """Where they run: in a copy, as what they are given may name the files that they write."""
+    if at is None and proof is not None and proof.held:
+        return replace(trials.request.workspace, fresh=True)
+    return at
+
+
+def _follow(trials: Trials, closer: Zoom, plan: Plan, at: Workspace | None) -> _Seen | None:
     """Two runs that differ, followed; None where they agree each time, or nothing can be followed.
 
     Following slows a run, and what a race decides comes later then: two more runs go on for longer.
     """
-    plan = Plan(lines=True, stop_after=closer.stop_after, control=control)
+    plan = replace(plan, lines=True, stop_after=closer.stop_after)
     seen = _follow_until(trials, plan, 2 if plan.stop_after else _MOST_RUNS, at)
     if seen is None and plan.stop_after:
         seen = _follow_until(trials, replace(plan, stop_after=plan.stop_after * _LONGER), 2, at)

@@ -1,8 +1,10 @@
-"""What differs before the training and does not reach it: a preview, a model that is then made again."""
+"""What differs and does not reach the training: a preview, a probe, a model that is then made again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from samerun.comparing.compare_runs import compare_all, compare_trainings
 from samerun.experiments.check.confirm import Proof, confirm_alone, explain_and_confirm, is_in_setup
@@ -10,33 +12,55 @@ from samerun.experiments.check.zoom import Zoom, choose_window, stop_after
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings, make_cause
-from samerun.explaining.confirm import is_not_after
+from samerun.explaining.confirm import SURE, is_free, is_not_after, points
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan
 
 _UNREACHED = "{} at {} gives other values in each run, which is not why they differ at step {}"
-_NOTE = "{} at {} gives other values in each run ({}), without effect: runs that repeat the rest agree"
+_WITHOUT_EFFECT = "without effect: runs that repeat the rest agree"
+_NOT_ALONE = "which is not the whole reason: runs in which these are equal differ at step {} all the same"
+_NOTE = "{} at {} gives other values in each run ({}), {}"
+
+
+class Passed(NamedTuple):
+    """What differs behind an operation, how runs prove why, and the reason to pass that operation."""
+
+    closer: Zoom
+    proof: Proof
+    note: str
 
 
 def look_past(
-    closer: Zoom, findings: Findings, proof: Proof, first: Difference, pair: tuple[str, str]
-) -> tuple[Zoom, Proof] | None:
-    """The difference behind an operation of the setup that was confirmed and reaches nothing; None: it does.
+    closer: Zoom, findings: Findings, proof: Proof, first: Explained, pair: tuple[str, str]
+) -> Passed | None:
+    """The difference behind an operation that was confirmed and reaches nothing; None where it does.
 
     `first` is what differs without a look at operations, between the runs `pair`. The proof is one in which
     all that was confirmed is held.
     """
-    if findings.past_setup or not is_in_setup(closer.difference):
+    if findings.past_setup or closer.difference.what != "operation":
         return None
     sources = list_confirmed(findings)
     if not sources or proof.recorded is None:
         return None
     held = replace(proof, held=(*proof.held, *sources))
     then = findings.then
-    if then is not None and is_not_after(then, first) and _is_needless(held, first):
-        return replace(closer, explained=Explained(then)), held
-    return _look_at_training(held, first, pair)
+    replayed = all(cause.replayed for cause in findings.causes if cause.confirmed)
+    if then is None and replayed and _may_race(first.holding(held.held)):
+        # What races agrees by luck with a run that was given anything.
+        stage = f"replaying {' + '.join(held.held)}: runs may agree by chance"
+        then = proof.recorded.repeat(proof.trials, stage, held.held, SURE - 1, setup=proof.setup).difference
+    if then is not None and is_not_after(then, first.difference):
+        behind = Explained(then).holding(held.held)
+        seen = closer.difference, sources
+        if behind.best is not None and is_free([behind.best]):  # runs that repeat the rest would tell nothing
+            note = _describe(*seen, _NOT_ALONE.format(then.step))
+            return Passed(replace(closer, explained=behind), held, note)
+        if _is_needless(held, first.difference):
+            return Passed(replace(closer, explained=behind), held, _describe(*seen, _WITHOUT_EFFECT))
+    looked = _look_at_training(held, first.difference, pair) if is_in_setup(closer.difference) else None
+    return None if looked is None else Passed(*looked, _describe(closer.difference, sources, _WITHOUT_EFFECT))
 
 
 def find_beyond(trials: Trials, closer: Zoom) -> Explained | None:
@@ -85,10 +109,14 @@ def list_confirmed(findings: Findings) -> list[str]:
     return sorted({cause.source for cause in findings.causes if cause.confirmed})
 
 
-def describe_needless(closer: Zoom, findings: Findings) -> str:
-    """A note on the operation that is left out."""
-    seen = closer.difference
-    return _NOTE.format(seen.name, seen.call_site or "an unknown line", ", ".join(list_confirmed(findings)))
+def _may_race(behind: Explained) -> bool:
+    """Whether what no run can hold may be behind a difference of the training that begins with its data."""
+    return behind.difference.phase != "setup" and is_free(list(filter(points, behind.evidence)))
+
+
+def _describe(seen: Difference, sources: Sequence[str], why: str) -> str:
+    """A note on the operation that is passed."""
+    return _NOTE.format(seen.name, seen.call_site or "an unknown line", ", ".join(sources), why)
 
 
 def _is_needless(held: Proof, first: Difference) -> bool:
@@ -122,7 +150,8 @@ def _look_at_training(held: Proof, first: Difference, pair: tuple[str, str]) -> 
     found = recorded.repeat(held.trials, stage, held.held, 1)
     if found.difference is None:
         return None
-    closer = Zoom(Explained(found.difference), found.scope.runs, True, plan.window, plan.stop_after)
+    behind = Explained(found.difference).holding(held.held)
+    closer = Zoom(behind, found.scope.runs, True, plan.window, plan.stop_after)
     return closer, Proof(held.trials, plan, (), recorded, held.held)
 
 

@@ -10,7 +10,6 @@ import functools
 import gc
 import json
 import random
-import threading
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +18,7 @@ from xxhash import xxh3_128
 
 from samerun import callsite, digest, wrapping
 from samerun.interruption import is_the_scripts
+from samerun.recording.at_work import AtWork
 from samerun.runs.record import Record
 from samerun.sources.python_random import PythonRandom
 from samerun.wrapping import Around, Parameter
@@ -59,7 +59,7 @@ class Draws:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._pending: dict[_Key, _DrawCount] = {}
-        self._inside = threading.local()  # a draw that draws itself counts once
+        self._inside = AtWork()  # a draw that draws itself counts once
         self._written = 0
 
     def through(
@@ -71,7 +71,7 @@ class Draws:
         caller: types.FrameType | None,
     ) -> Any:
         """Make the call, which draws from the generator; `came` says what of its result was drawn."""
-        if getattr(self._inside, "busy", False) or self._journal.is_paused():
+        if self._inside.busy or self._journal.is_paused():
             return call()
         self._inside.busy = True
         try:
