@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 VARIABLE = "PYTHONHASHSEED"
 _LARGEST = 2**32 - 1
 _given: str | None = None  # by a run, where the user gives none
+_HASH = re.compile(r"\bhash\s*\(")
 _HASHES = re.compile(r"\b(set|frozenset|hash)\s*\(|\bfor\b.*\bin\s*\{")
 
 
@@ -113,9 +114,21 @@ class HashSeed(Source):
         seeded = seed is not None and not rows.is_in_helper(seed)  # what seeds a worker orders no set here
         if seed is not None and rows.is_reordered(difference, seed):
             seeded = False  # a set's elements are seeds
-        if seeded or rows.is_explained(difference):
+        if seeded and seed is not None:
+            return self._find_hash(difference, seed, said)
+        if rows.is_explained(difference):
             return None
         return self._find_hashing(difference, origin, said)
+
+    def _find_hash(self, difference: Difference, seed: Row, said: str) -> Evidence | None:
+        """A hash() elsewhere in the script's code, which another seed may be made of."""
+        seen = read_hashing(difference.a)
+        for order in () if seen is None else seen.orders:
+            text = rows.read_source_line(difference.a, order.site)
+            if order.kind in ("text", "unknown") and _HASH.search(text):
+                text = f"{said}, and the seed given at {seed.call_site} may be made of: {text}"
+                return Evidence(self.id, Strength.POSSIBLE, text, order.site)
+        return None
 
     def _find_hashing(self, difference: Difference, origin: str | None, said: str) -> Evidence | None:
         """What of the script's code, as far as it was seen to run, depends on hashes."""

@@ -70,7 +70,7 @@ def check(request: Request, runner: Runner | None = None, *, closely: bool = Tru
     else:
         first = FirstRuns(trials.record("recording", request.runs, request.plan), request.plan)
     comparisons = weigh(first.runs, compare_whole(first.runs, steps=request.steps))
-    whole = add_runs(trials, WholeRuns(first.runs, comparisons, first.plan))
+    whole = add_runs(trials, WholeRuns(first.runs, comparisons, first.plan), request.up_to or 0)
     runs, comparisons = whole.runs, whole.comparisons
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons, first.note)
@@ -246,10 +246,19 @@ def _confirm(
     if request.confirm and closer.reproduced:
         tier: Tier = "steps" if is_of_results(first.difference) else "ops"
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
-        recorded = Recorded(trials.recorded[closer.pair[0]], plan)
+        recorded, other = (Recorded(trials.recorded[id_], plan) for id_ in closer.pair)
         beyond = find_beyond(trials, closer)
-        other = None if second is None else Recorded(second, plan)
-        proof = Proof(trials, plan, partings, recorded, rare=closer.rare, beyond=beyond, second=other)
+        later = None if second is None else Recorded(second, plan)
+        proof = Proof(
+            trials,
+            plan,
+            partings,
+            recorded,
+            rare=closer.rare,
+            beyond=beyond,
+            second=later,
+            other=other,
+        )
     elif request.confirm and hides(closer.explained):
         whole = Plan(tier="steps", control=request.control)
         # controlled runs of what is rare would agree by chance

@@ -14,7 +14,7 @@ from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings, make_cause
-from samerun.explaining.confirm import Outcome, confirm, is_race, judge, list_aside
+from samerun.explaining.confirm import SURE, Outcome, confirm, is_race, judge, list_aside
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference, Evidence, Strength
@@ -22,6 +22,8 @@ from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import TEXTS
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
+
+_OF_OTHER = 2  # runs that are given what the other run had
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class Proof:
     # was not seen directly, this is the second of the two, and must come back as well.
     second: Recorded | None = None
     beyond: Explained | None = None  # what differs first but for operations of the setup, if one of them does
+    # The run that parted from the first. Where runs may agree by luck it must come back as well: what is
+    # likely by luck in one of two runs that differ is unlikely in the other.
+    other: Recorded | None = None
 
 
 def explain_and_confirm(
@@ -126,11 +131,11 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
     by_task = any(shares_tasks(read(run), difference.process) for run in runs)
     to_the_end = to_the_end or chosen or proof.rare or by_task
     if by_task:  # a process may be given what belongs to a task that another one has now
-        proof = replace(proof, recorded=None, second=None)
+        proof = replace(proof, recorded=None, second=None, other=None)
     if to_the_end:
         whole = replace(proof.plan, stop_after=None)
-        recorded = proof.recorded and replace(proof.recorded, plan=whole)
-        proof = replace(proof, plan=whole, recorded=recorded)
+        recorded, other = (each and replace(each, plan=whole) for each in (proof.recorded, proof.other))
+        proof = replace(proof, plan=whole, recorded=recorded, other=other)
     return _Trial(proof, explained, to_the_end), to_the_end
 
 
@@ -139,8 +144,8 @@ class _Trial:
 
     def __init__(self, proof: Proof, explained: Explained, to_the_end: bool) -> None:
         asked = tuple(site for item in explained.evidence for site in item.unless_texts_at)
-        recorded, second = _ask(proof.recorded, asked), _ask(proof.second, asked)
-        self._proof = proof = replace(proof, recorded=recorded, second=second)
+        recorded, second, other = (_ask(each, asked) for each in (proof.recorded, proof.second, proof.other))
+        self._proof = proof = replace(proof, recorded=recorded, second=second, other=other)
         self._original = explained.difference
         self._to_the_end = to_the_end
         self._seen = {item.source for item in explained.evidence if item.strength >= Strength.SEEN}
@@ -195,18 +200,32 @@ class _Trial:
         return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan, setup=proof.setup)
 
     def _repeat(self, recorded: Recorded, sources: tuple[str, ...], count: int) -> Comparison:
-        """So many runs that are given what the first one had; or the second, each other time, if need be."""
+        """So many runs that are given what the first one had; or the second, each other time, if need be.
+
+        Where so many are asked for that luck is feared, some more are given what the other one had.
+        """
         proof, stage = self._proof, f"replaying {' + '.join(sources)}"
         second = None if self._seen.issuperset(set(sources) - set(proof.held)) else proof.second
         times = count if second is None else (count + 1) // 2
         again = recorded.repeat(proof.trials, stage, sources, times, setup=proof.setup)
         self._last = proof.trials.recorded.get(again.scope.runs[-1])
-        if second is None or self._judge(again) != "mended":
+        if self._judge(again) != "mended":
             return again
+        if second is None:
+            return self._repeat_other(again, sources) if count >= SURE - 1 else again
         if not second.can_give(sources):
             return Comparison("unknown", Scope(("", "")), "what the second run had of them was not kept")
         other = second.repeat(proof.trials, stage, sources, max(count // 2, 1), setup=proof.setup)
         return again if self._judge(other) == "mended" else other
+
+    def _repeat_other(self, again: Comparison, sources: tuple[str, ...]) -> Comparison:
+        """What two runs show that are given what the other run had; `again` where they are that run again."""
+        other = self._proof.other
+        if other is None or not other.can_give(sources):
+            return again
+        stage = f"replaying {' + '.join(sources)} of run B"
+        back = other.repeat(self._proof.trials, stage, sources, _OF_OTHER, setup=self._proof.setup)
+        return back if self._judge(back) == "still" else again
 
     def has_refuted(self, item: Evidence) -> bool:
         """Whether a run was seen to hash texts and numbers alone, where that speaks against the evidence."""

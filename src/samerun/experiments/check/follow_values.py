@@ -18,14 +18,16 @@ from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings, make_cause
-from samerun.explaining.confirm import SURE, is_free
+from samerun.explaining.confirm import SURE, is_free, points
 from samerun.explaining.followed import Followed, explain_origins, list_sources_of
 from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Given, Plan, Replay
 from samerun.runs.store import Run
+from samerun.sources.catalogue import find_sources
 from samerun.sources.evidence.rows import has_changed_file
 from samerun.sources.input_data import InputData
+from samerun.sources.source import Kind
 
 _MOST_RUNS = 3  # chance can make the first two agree
 _LONGER = 4  # times as many steps, where the first two did
@@ -74,6 +76,7 @@ def follow_values(
     if not has_changed_file(closer.difference):
         ruled_out.add(InputData.id)  # other bytes of equal files: something chose another file, or place
     found = [item for item in evidence if item.source not in ruled_out]
+    found = [item for item in found if not _is_known_better(item, closer.explained.evidence)]
     if was_seen:
         return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
     runs = SURE - 1 if is_free(closer.explained.evidence) else 1  # what races may agree by luck
@@ -146,6 +149,18 @@ def _goes_on_alike(trials: Trials, seen: _Seen, runs: int, at: Workspace | None)
         if trials.judge(pair, weigh(pair, compare_all(pair))).verdict != "same":
             return False
     return True
+
+
+def _is_known_better(item: Evidence, recorded: Sequence[Evidence]) -> bool:
+    """Whether it is known who fills what a line takes from: the call alone says only that somebody does."""
+    sources = find_sources()
+    return sources[item.source].kind is Kind.ORDER and any(
+        other.call_site == item.call_site
+        and other.source != item.source
+        and points(other)
+        and sources[other.source].kind is Kind.ORDER
+        for other in recorded
+    )
 
 
 def _put_found_first(causes: tuple[Cause, ...], found: list[Evidence]) -> tuple[Cause, ...]:

@@ -19,6 +19,7 @@ from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Findings, make_cause
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
+from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Plan
 from samerun.runs.store import Run
@@ -51,21 +52,32 @@ class WholeRuns:
     unsettled: Unsettled | None = None
 
 
-def add_runs(trials: Trials, whole: WholeRuns) -> WholeRuns:
-    """With further runs, until one differs, where those that agree may do so by luck."""
+def add_runs(
+    trials: Trials,
+    whole: WholeRuns,
+    most: int,
+    at: Workspace | None = None,
+    *,
+    stage: str = "recording again",
+    unsettling: bool = True,
+) -> WholeRuns:
+    """With further runs, `most` in all, until one differs, where those that agree may do so by luck.
+
+    The first of them are unsettled, if asked to be.
+    """
     runs, comparisons, plan = whole.runs, whole.comparisons, whole.plan
-    most = trials.request.up_to or 0
     if len(runs) >= most or any(item.verdict != "same" for item in comparisons):
         return whole
     free = list_free_running(read(runs[0]))
     unsettled: Unsettled | None = None
-    changes = _list_changes(free)
+    changes = _list_changes(free if unsettling else [])
     while free and len(runs) < most and comparisons[-1].verdict == "same":
         unsettled = next(changes, None)
-        stage = f"recording again: runs may agree by chance ({', '.join(free)})"
+        why = f"runs may agree by chance ({', '.join(free)})"
         if unsettled is not None:
-            stage = f"recording again: with {unsettled.variant.label}"
-        pair = [runs[0], *trials.record(stage, 1, plan if unsettled is None else unsettled.change(plan))]
+            why = f"with {unsettled.variant.label}"
+        changed = plan if unsettled is None else unsettled.change(plan)
+        pair = [runs[0], *trials.record(f"{stage}: {why}", 1, changed, at)]
         runs = [*runs, pair[-1]]
         comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=trials.request.steps))]
     return WholeRuns(runs, comparisons, plan, unsettled if comparisons[-1].verdict == "differs" else None)

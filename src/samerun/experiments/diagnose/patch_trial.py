@@ -10,6 +10,7 @@ from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.growth import measure_growth
 from samerun.editing.edit import NoEdit
+from samerun.experiments.check.further_runs import WholeRuns, add_runs
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.diagnose.result import FirstDifference, Proof
 from samerun.experiments.living import require_living
@@ -21,6 +22,7 @@ from samerun.explaining.patch import Patch, patch
 from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 
+_MOST_RUNS = 5
 _MOST_MORE = 2  # reasons that may come to light in the patched code
 _LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
 _FAILED = "the code with an edit fails, or the command does in a copy of the folder (see run {})"
@@ -77,12 +79,18 @@ def mend(
 
 
 def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
-    """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written."""
-    request = trials.request
+    """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written.
+
+    Some more where the two may agree by luck: a patch that mends one reason may leave another.
+    """
+    request, stage = trials.request, "checking the patched code"
     with make_edited_copy(start, made) as copy:
-        runs = trials.record("checking the patched code", 2, request.plan, request.workspace.within(copy))
-    (comparison,) = weigh(runs, compare_all(runs, steps=request.steps))
-    return runs, require_living(comparison, trials.plain)
+        at = request.workspace.within(copy)
+        runs = trials.record(stage, 2, request.plan, at)
+        comparisons = weigh(runs, compare_all(runs, steps=request.steps))
+        two = WholeRuns(runs, comparisons, request.plan)
+        whole = add_runs(trials, two, _MOST_RUNS, at, stage=stage, unsettling=False)
+    return list(whole.runs), require_living(whole.comparisons[-1], trials.plain)
 
 
 def _add_runs(made: Patch, causes: Iterable[Cause], runs: Sequence[Run], comparison: Comparison) -> Patch:

@@ -55,11 +55,11 @@ def seed_line(
         name = file.called(call)
         if name in _MAKERS:
             often = many or not (in_worker or runs_once(code, file, call))  # a worker's is torch's to seed
-            edits += _seed_generator(code, file, call, often, difference)
+            edits += _seed_generator(code, file, call, often, difference, site)
         elif name in _INSTEAD:
-            edits += [call_instead(file, call, _INSTEAD[name]), *_seed_at_start(difference)]
+            edits += [call_instead(file, call, _INSTEAD[name]), *_seed_at_start(difference, site)]
         elif name == "uuid.uuid4":
-            edits += [*_make_identifier(file, call), *_seed_at_start(difference)]
+            edits += [*_make_identifier(file, call), *_seed_at_start(difference, site)]
         elif isinstance(call.func, ast.Attribute) and not name:
             for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
                 assert isinstance(maker, ast.Call)
@@ -69,7 +69,7 @@ def seed_line(
                         f"{other.site(maker.lineno)}: draw from the `random` module, which torch seeds there"
                     )
                 often = not (in_worker or runs_once(code, other, maker))
-                edits += _seed_generator(code, other, maker, often, difference)
+                edits += _seed_generator(code, other, maker, often, difference, site)
     return list(dict.fromkeys(edits))
 
 
@@ -82,14 +82,16 @@ def _is_unseeded(file: File, node: ast.expr) -> bool:
     )
 
 
-def _seed_generator(code: Code, file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
+def _seed_generator(
+    code: Code, file: File, call: ast.Call, many: bool, difference: Difference, site: str
+) -> list[Edit]:
     """`random.Random(0)`; where a line makes several, each gets a seed from the global generator."""
     seed = "0"
     missing: tuple[str, ...] = ()
     more: list[Edit] = []
     if many:
         draw, missing = write_name(file, "random.getrandbits", call)
-        seed, more = f"{draw}(64)", _seed_at_start(difference)
+        seed, more = f"{draw}(64)", _seed_at_start(difference, site)
     if file.called(call) == "random.Random":
         return [*seeds.give_seed(code, file, call, seed, missing), *more]
     made, needed = write_name(file, "random.Random", call)
@@ -102,5 +104,7 @@ def _make_identifier(file: File, call: ast.Call) -> list[Edit]:
     return [replace_node(file, call, f"{made}(int={draw}(128))", (*needed, *missing))]
 
 
-def _seed_at_start(difference: Difference) -> list[Edit]:
-    return [] if seeds.is_seeded(difference, "random.seed") else [Opening("random.seed", "(0)")]
+def _seed_at_start(difference: Difference, site: str) -> list[Edit]:
+    """Python's generator has a seed before this line draws from it."""
+    seeded = seeds.is_seeded(difference, "random.seed", before=site)
+    return [] if seeded else [Opening("random.seed", "(0)")]

@@ -78,5 +78,5 @@ def _seed_one(
     if in_worker:  # where torch seeds NumPy, from the main process's generator
         if not seeds.is_seeded(difference, "torch.manual_seed"):
             yield Opening("torch.manual_seed", "(0)")
-    elif not seeds.is_seeded(difference, "np.random.seed"):
+    elif not seeds.is_seeded(difference, "np.random.seed", before=row.call_site):
         yield Opening("numpy.random.seed", "(0)")

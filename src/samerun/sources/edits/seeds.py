@@ -246,14 +246,20 @@ def find_repeated(rows: Sequence[Row]) -> set[str | None]:
     return {site for (_, site), count in counts.items() if count > 1}
 
 
-def is_seeded(difference: Difference, *functions: str) -> bool:
-    """Whether the script seeds with one of these already, alike in both runs."""
-    rows = [
-        row for name in functions for row in difference.a.rows("seed", name) if ".worker" not in row.process
-    ]
-    return bool(rows) and all(
-        _rows.find_first_differing(difference, "seed", name) is None for name in functions
-    )
+def is_seeded(difference: Difference, *functions: str, before: str | None = None) -> bool:
+    """Whether the script seeds with one of these already, alike in both runs.
+
+    With `before`, a line that is to draw: before its process first came there, as far as that was noted.
+    """
+    noted = difference.a.evidence
+    first = next((at for at, row in enumerate(noted) if before is not None and row.call_site == before), None)
+
+    def counts(at: int, row: Row) -> bool:
+        late = first is not None and at >= first and row.process == noted[first].process
+        return row.what == "seed" and row.name in functions and ".worker" not in row.process and not late
+
+    seeded = any(counts(at, row) for at, row in enumerate(noted))
+    return seeded and all(_rows.find_first_differing(difference, "seed", name) is None for name in functions)
 
 
 def worker_seed(file: File, call: ast.Call, name: str) -> list[Edit]:
