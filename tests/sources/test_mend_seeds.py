@@ -841,7 +841,9 @@ def test_generators_made_again_and_again_are_not_all_made_alike(tmp_path: Path) 
         "+    rng = np.random.default_rng(np.random.randint(2**31))"
     )
     seeded = equal("seed", "np.random.seed", "train.py:1")
-    assert program.mended("numpy-generator", row, row, seeded).count("\n") == 1
+    assert program.mended("numpy-generator", seeded, row, row).count("\n") == 1
+    late = program.mended("numpy-generator", row, seeded, row)  # the first was made before
+    assert late.startswith("+np.random.seed(0)\n")
 
 
 def test_a_generator_of_each_worker_takes_the_worker_s_seed(tmp_path: Path) -> None:
@@ -886,6 +888,18 @@ def test_entropy_that_is_no_seed(tmp_path: Path, old: str) -> None:
     change = "\n".join([*opening, f"-{old}", f"+{new}"])
     row = equal(what, "os-entropy", "train.py:3")
     assert program.mended("os-entropy", row, site="train.py:3") == change
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_seed_that_the_script_gives_later_is_none_for_what_is_drawn_before(
+    tmp_path: Path, early: bool
+) -> None:
+    program = Program(tmp_path, "import random, uuid\nname = uuid.uuid4().hex\nrandom.seed(5)\n")
+    drawn = equal("entropy", "uuid.uuid4", "train.py:2")
+    seeded = equal("seed", "random.seed", program.at("random.seed"))
+    rows = (seeded, drawn) if early else (drawn, seeded)
+    mended = program.mended("os-entropy", *rows, site="train.py:2")
+    assert ("+random.seed(0)\n" in mended) is not early
 
 
 def test_what_else_is_in_a_seed_stays(tmp_path: Path) -> None:

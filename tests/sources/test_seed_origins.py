@@ -17,7 +17,7 @@ import torch
 
 import samerun
 from samerun.explaining.explain import explain
-from samerun.runs.difference import Row
+from samerun.runs.difference import Row, Strength
 from samerun.sources.catalogue import find_sources
 
 from .mending import Program, differing
@@ -76,6 +76,32 @@ def test_the_hash_of_an_object_is_its_address(tmp_path, made, is_one):
     program, difference = seeded(tmp_path, "value", f"hash({made})")
     found = find_sources()["memory-address"].recognise(difference)
     assert (found and found.call_site) == (program.at("value =") if is_one else None)
+
+
+KEYED = """
+import numpy as np
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Config:
+    name: str = "tiny"
+
+    @property
+    def key(self):
+        return {key}
+
+rng = np.random.default_rng(Config().key)
+"""
+
+
+@pytest.mark.parametrize(("key", "is_one"), [("hash(self) & 0xFFFF", True), ("len(self.name)", False)])
+def test_a_seed_may_be_made_of_a_hash_elsewhere(tmp_path, key, is_one):
+    program = Program(tmp_path, KEYED.format(key=key))
+    given = differing("seed", "np.random.default_rng", program.at("default_rng"))
+    found = find_sources()["hash-seed"].recognise(program.difference(given))
+    assert (found and (found.call_site, found.strength)) == (
+        (program.at("return"), Strength.POSSIBLE) if is_one else None
+    )
 
 
 COUNTED = """

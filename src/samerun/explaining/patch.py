@@ -31,7 +31,9 @@ class Patch:
     cannot: Mapping[str, str]  # source id → why no edit fixes it, and what does
     verified: bool | None = None  # whether `check` of the patched code says same; None: not tried
     runs: tuple[str, ...] = ()  # the runs that verified it
-    partial: str = ""  # the edits that can be made, where they are not enough: no edit fixes the others
+    # The edits that can be made, where they are not enough: no edit fixes the others, or (`verified` is
+    # False) runs with them differ later, for a reason that was not found.
+    partial: str = ""
     sites: Mapping[str, str] = field(default_factory=dict)  # source id → the line of its one edit
     costs: tuple[str, ...] = ()  # what the user pays for it, beside equal bits
 
@@ -39,6 +41,16 @@ class Patch:
         """The cause; where it has no line, at that of the edit which was seen to fix it."""
         site = self.sites.get(cause.source) if self.verified else None
         return cause if cause.call_site or site is None else replace(cause, call_site=site)
+
+    @property
+    def why_partial(self) -> str:
+        """For people: why the edits of `partial` are not enough, and what was tried."""
+        if self.verified is None:
+            return "not enough by themselves, and not tried"
+        pair = f"samerun diff {self.runs[0]} {self.runs[-1]}"
+        return (
+            f"not enough by themselves: with them, runs differ later, for a reason that was not found: {pair}"
+        )
 
     def apply(self, folder: Path, within: Path | None = None) -> None:
         """Write the files below `folder`, each in the encoding that its own first lines name.

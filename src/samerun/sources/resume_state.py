@@ -40,7 +40,7 @@ class ResumeState(Source):
         if rows.has_rng_difference(difference):
             return None  # other files may be read because another order was drawn
         for path, row in b.items():
-            if path not in a and path not in _list_paths(difference.a):
+            if path not in a and path not in _list_paths(difference.a) and not is_in_helper(row):
                 # run A read nothing that B did not: B found more, rather than the same in another order
                 strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
                 text = f"run B read {path} by then, and run A did not"

@@ -63,6 +63,23 @@ def test_what_was_not_seen_must_give_both_runs_back(
     assert done == made
 
 
+@pytest.mark.parametrize(("other", "confirmed"), [(True, True), (False, False)])
+def test_what_hardly_anything_points_to_must_give_the_other_run_back_as_well(
+    other: bool, confirmed: bool
+) -> None:
+    """What races may be the likely one of two ways in each run that is given anything, and in run A."""
+    done: list[tuple[str, int]] = []
+    a, b = Repeated("A", True, done), Repeated("B", other, done)
+    explained = Explained(HERE)
+    found = Evidence("hash-seed", Strength.REMOTE, "a library may", None)
+    explained.__dict__["_answers"] = SimpleNamespace(evidence=(found,), notes=())
+    trials = SimpleNamespace(recorded={})
+    proof = Proof(cast(Any, trials), Plan(), (), cast(Any, a), other=cast(Any, b))
+    findings = explain_and_confirm(explained, proof)
+    assert any(cause.confirmed for cause in findings.causes) is confirmed
+    assert done == [("A", 2), ("A", 5), ("B", 2)]
+
+
 @pytest.mark.parametrize(
     ("inputs", "generator", "to_the_end"), [(True, False, True), (True, True, False), (False, False, False)]
 )

@@ -60,3 +60,21 @@ def test_a_patch_that_cannot_be_tried_since_copies_fail_says_so(tmp_path: Path) 
     show(diagnosis, Console(file=shown, width=200))
     assert "do not fix it" not in shown.getvalue()
     assert "torch-cpu: the code with an edit fails" in shown.getvalue()
+
+
+def test_where_threads_race_a_patch_is_tried_in_more_runs(tmp_path: Path) -> None:
+    patch = diagnosed(Script(init=("torch-cpu",), arrivals="a" * 12), tmp_path).patch
+    assert patch is not None and patch.verified and len(patch.runs) == 4
+
+
+def test_edits_after_which_runs_differ_later_are_shown_and_are_no_patch(tmp_path: Path) -> None:
+    """The two runs that proved it had their batches in the same order."""
+    diagnosis = diagnosed(Script(init=("torch-cpu",), arrivals="aaaaaaaba"), tmp_path)
+    patch = diagnosis.patch
+    assert sources(diagnosis) == [["torch-cpu"]] and patch is not None
+    assert (patch.diff, patch.files, patch.verified) == ("", {}, False)
+    assert "+torch.manual_seed(0)" in patch.partial
+    shown = io.StringIO()
+    show(diagnosis, Console(file=shown, width=200))
+    said = f"with them, runs differ later, for a reason that was not found: samerun diff {patch.runs[0]} "
+    assert said in shown.getvalue() and "none: the edits" not in shown.getvalue()

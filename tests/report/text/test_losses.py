@@ -44,6 +44,13 @@ def test_equal_losses_have_no_mark() -> None:
     assert not any("→" in line for line in rows(({0: 1.0}, {0: 1.0})))
 
 
+def test_runs_that_are_the_same_in_another_order_have_one_column_and_no_mark() -> None:
+    losses = ({0: (1.0,), 1: (2.0,)}, {0: (2.0,), 1: (1.0,)})
+    result = replace(DIFFERS, verdict="same", losses=losses, runs=("a", "b"), pair=None, difference=None)
+    table = [line.plain for line in build_loss_table(result, 100)]
+    assert [line.split() for line in table] == [["step", "run", "1"], ["0", "1"], ["1", "2"]]
+
+
 def test_a_run_that_ended_early_has_a_dash() -> None:
     table = rows(({0: 1.0, 1: 2.0}, {0: 1.0}))
     assert table[-1].split() == ["→", "1", "2", "–"]

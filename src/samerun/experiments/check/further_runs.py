@@ -6,7 +6,7 @@ itself on one machine, and recording moves when it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_whole
@@ -60,15 +60,16 @@ def add_runs(
     *,
     stage: str = "recording again",
     unsettling: bool = True,
+    known: Collection[str] = (),
 ) -> WholeRuns:
     """With further runs, `most` in all, until one differs, where those that agree may do so by luck.
 
-    The first of them are unsettled, if asked to be.
+    The first of them are unsettled, if asked to be. What is `known` to race calls for none.
     """
     runs, comparisons, plan = whole.runs, whole.comparisons, whole.plan
     if len(runs) >= most or any(item.verdict != "same" for item in comparisons):
         return whole
-    free = list_free_running(read(runs[0]))
+    free = [id_ for id_ in list_free_running(read(runs[0])) if id_ not in known]
     unsettled: Unsettled | None = None
     changes = _list_changes(free if unsettling else [])
     while free and len(runs) < most and comparisons[-1].verdict == "same":

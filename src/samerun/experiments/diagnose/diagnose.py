@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare, compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_free_running
 from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
@@ -29,6 +30,7 @@ from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
+from samerun.explaining.patch import Patch
 from samerun.runs.store import Run
 
 _MOST_SOURCES = 12
@@ -73,7 +75,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         if search.complete:
             found = leave_out(settled, found)
         patch = settled.patch
-        if patch is None:
+        if patch is None or _may_be_luck(trials, patch, found):
             patch, more = mend(trials, found, start, settled.by_edit())
             found += more
     if patch is not None:
@@ -94,6 +96,12 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     return Diagnosis(
         result, tuple(found), search.complete, patch, search.confidence(), recorded=len(trials.recorded)
     )
+
+
+def _may_be_luck(trials: Trials, patch: Patch, found: Sequence[FirstDifference]) -> bool:
+    """Whether the runs that proved the patch may agree though it leaves something that races."""
+    known = {cause.source for item in found for cause in item.causes}
+    return any(set(list_free_running(read(trials.recorded[id_]))) - known for id_ in patch.runs[:1])
 
 
 def _record_first_runs(trials: Trials, rare: bool) -> FirstRuns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +17,13 @@ from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, make_cause
+from samerun.explaining.confirm import judge
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
-from samerun.runs.difference import Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
 
-_MOST_RUNS = 5
+_MOST_RUNS = 4  # of the patched code, where they may agree by luck
 _MOST_MORE = 2  # reasons that may come to light in the patched code
 _LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
 _FAILED = "the code with an edit fails, or the command does in a copy of the folder (see run {})"
@@ -37,8 +38,10 @@ def mend(
     still differs in the patched code has a reason of its own then, which is found (the second value) when the
     patch for it as well makes the code give the same bits.
 
-    Where no edit mends one of the causes, those for the others are `partial`. `start` is the folder as it was
-    before the first run; without one nothing can be tried, and the patch says so. `by_edit` as in `patch`.
+    Where no edit mends one of the causes, those for the others are `partial`; so are edits with which runs
+    no longer differ where they did, and differ later, for a reason that was not found. `start` is the folder
+    as it was before the first run; without one nothing can be tried, and the patch says so. `by_edit` as in
+    `patch`.
     """
     causes = [(item.difference, cause) for item in found for cause in item.causes]
     made = patch(causes, trials.request.folder, by_edit)
@@ -47,10 +50,10 @@ def mend(
     if made is None or not made.diff or start is None:
         return made, []
     try:
-        runs, comparison = _run_patched(trials, made, start)
+        runs, comparison = _run_patched(trials, made, start, causes)
     except NoEdit:  # a file to edit is linked to, and too large to be copied
         return made, []
-    tried = _add_runs(made, [cause for _, cause in causes], runs, comparison)
+    tried = _add_runs(made, causes, runs, comparison)
     first, more = tried, list[FirstDifference]()
     while comparison.difference is not None and len(more) < _MOST_MORE:
         likely = _find_likely(comparison, {cause.source for _, cause in causes})
@@ -64,10 +67,10 @@ def mend(
             break
         parted = runs
         try:
-            runs, comparison = _run_patched(trials, made, start)
+            runs, comparison = _run_patched(trials, made, start, causes)
         except NoEdit:
             break
-        tried = _add_runs(made, [known for _, known in causes], runs, comparison)
+        tried = _add_runs(made, causes, runs, comparison)
         controlled = tuple(dict.fromkeys(known.source for _, known in causes))
         until = None if comparison.difference is None else comparison.difference.step
         proof = Proof(tried.runs, controlled, "patch", until, min(run.steps for run in runs))
@@ -78,7 +81,9 @@ def mend(
     return (tried, more) if tried.diff else (first, [])
 
 
-def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
+def _run_patched(
+    trials: Trials, made: Patch, start: Path, causes: Sequence[tuple[Difference, Cause]]
+) -> tuple[list[Run], Comparison]:
     """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written.
 
     Some more where the two may agree by luck: a patch that mends one reason may leave another.
@@ -89,19 +94,23 @@ def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], C
         runs = trials.record(stage, 2, request.plan, at)
         comparisons = weigh(runs, compare_all(runs, steps=request.steps))
         two = WholeRuns(runs, comparisons, request.plan)
-        whole = add_runs(trials, two, _MOST_RUNS, at, stage=stage, unsettling=False)
+        known = {cause.source for _, cause in causes}
+        whole = add_runs(trials, two, _MOST_RUNS, at, stage=stage, unsettling=False, known=known)
     return list(whole.runs), require_living(whole.comparisons[-1], trials.plain)
 
 
-def _add_runs(made: Patch, causes: Iterable[Cause], runs: Sequence[Run], comparison: Comparison) -> Patch:
+def _add_runs(
+    made: Patch, causes: Sequence[tuple[Difference, Cause]], runs: Sequence[Run], comparison: Comparison
+) -> Patch:
     same = comparison.verdict == "same"
     tried = replace(made, verified=same, runs=tuple(run.id for run in runs))
     if same:
         return tried
     none = replace(tried, diff="", files={})
     if any(run.outcome != "failed" for run in runs):
-        return none
-    cannot = {cause.source: _FAILED.format(runs[-1].id) for cause in causes}
+        gone = all(judge(comparison, difference) == "mended" for difference, _ in causes)
+        return replace(none, partial=made.diff if gone else "")
+    cannot = {cause.source: _FAILED.format(runs[-1].id) for _, cause in causes}
     return replace(none, cannot=cannot, verified=None)
 
 

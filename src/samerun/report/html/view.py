@@ -197,7 +197,7 @@ def _write_summary(diagnosis: Diagnosis) -> str | None:
 
 
 def _build_patched(patch: Patch | None) -> PatchView | None:
-    if patch is None or not (patch.diff or patch.cannot):
+    if patch is None or not (patch.diff or patch.partial or patch.cannot):
         return None
     tried = {
         True: f"Tried: {len(patch.runs)} runs of the patched code gave the same bits.",
@@ -205,7 +205,7 @@ def _build_patched(patch: Patch | None) -> PatchView | None:
         None: "Not tried.",
     }[patch.verified]
     if patch.partial:
-        tried = "These edits are not enough by themselves, and were not tried."
+        tried = f"These edits are {patch.why_partial}."
     said = " ".join([tried, *(f"Its cost: {cost}." for cost in patch.costs)])
     lines = source_code.diff(patch.diff or patch.partial)
     return PatchView(lines, said, tuple(sorted(patch.cannot.items())))

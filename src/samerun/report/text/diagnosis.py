@@ -165,16 +165,14 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         lines.append(HangingLine(Text("Patch ", style="bold"), style_text(f"({tried}{where})")))
         lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.diff.splitlines()]
         lines += [_format_labelled("its cost", cost) for cost in patch.costs]
-    elif patch.verified is False:
+    elif patch.verified is False and not patch.partial:
         lines.append(
             HangingLine(
                 Text("Patch ", style="bold"), style_text("none: the edits that were tried do not fix it")
             )
         )
     if patch.partial:
-        lines.append(
-            HangingLine(Text("Edits ", style="bold"), style_text("(not enough by themselves, and not tried)"))
-        )
+        lines.append(HangingLine(Text("Edits ", style="bold"), style_text(f"({patch.why_partial})")))
         lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.partial.splitlines()]
     for source, why in patch.cannot.items():
         lines.append(_format_labelled("no edit", f"{source}: {why}"))

@@ -19,14 +19,17 @@ def build_loss_table(result: CheckResult, width: int) -> list[Text]:
     losses = result.losses
     if not any(losses):
         return []
-    write = choose_writer(value for run in losses for step in run.values() for value in step)
     steps = sorted(set().union(*losses))
-    cells = {step: _write_row([run.get(step, ()) for run in losses], write) for step in steps}
     parted = next((step for step in steps if _part([run.get(step, ()) for run in losses])), None)
+    if result.verdict == "same" and parted is not None:
+        losses, parted = losses[:1], None  # steps of threads, in another order in each run
+        steps = sorted(losses[0])
+    write = choose_writer(value for run in losses for step in run.values() for value in step)
+    cells = {step: _write_row([run.get(step, ()) for run in losses], write) for step in steps}
     shown = _choose_steps(list(cells), parted, result)
     wide = max(len(cell) for step in shown for cell in cells[step])
     wide = max(wide, len(f"run {len(losses)}"))
-    columns = _choose_columns(result, max(1, (width - _STEP) // (wide + 2)))
+    columns = _choose_columns(result, max(1, (width - _STEP) // (wide + 2)))[: len(losses)]
     lines = [_format_line("", "step", [f"run {column + 1}" for column in columns], wide, "bold")]
     last: int | None = None
     for step in shown:
