@@ -193,6 +193,7 @@ class _Process:
         try:
             yield
             leave_importers_out()
+            atexit.register(gc.unfreeze)  # what is left then is finalised in the order of a plain program
             gc.freeze()
         except (ImportError, OSError) as error:
             self._missing(module, error)

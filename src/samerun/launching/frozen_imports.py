@@ -1,8 +1,7 @@
-"""What imports torch goes at the end of its function or process, though what is there then is frozen.
+"""The variables of a function that imports torch go as it ends, though what is there then is frozen.
 
 The import of torch leaves garbage in reference cycles, with frames that know the frames of whatever imports
-it. `gc.freeze()` keeps such garbage for good: variables of the script would stay as well, and a file that
-the script leaves to Python to close would end without what was last written.
+it. `gc.freeze()` keeps such garbage, and those variables with it, until the process ends.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import inspect
 import os
 import sys
 from types import FrameType
-from typing import Any
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONTEXTS = contextlib.contextmanager.__code__.co_filename
@@ -21,13 +19,8 @@ _CONTEXTS = contextlib.contextmanager.__code__.co_filename
 
 def leave_importers_out() -> None:
     """To be called where the import is complete, before `gc.freeze()`."""
-    frames = _list_importing()
-    if any(frame.f_code.co_flags & inspect.CO_OPTIMIZED for frame in frames):
-        gc.collect()  # a function's variables: they are freed with the garbage alone. It takes a while
-        return
-    # Python clears the variables of each module that is there at the end: one frozen in a cycle is.
-    kept: list[Any] = [sys.modules.get(frame.f_globals.get("__name__", "")) for frame in frames]
-    kept.append(kept)
+    if any(frame.f_code.co_flags & inspect.CO_OPTIMIZED for frame in _list_importing()):
+        gc.collect()  # it takes a while: not for a module, whose variables stay as long as the process
 
 
 def _list_importing() -> list[FrameType]:

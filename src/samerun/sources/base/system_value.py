@@ -194,4 +194,6 @@ def _is_shared(seed: Row) -> bool:
 
 def _is_unseeded(difference: Difference, row: Row) -> bool:
     """Whether the read was made by a generator without a seed, which is another source's."""
+    if row.what == "unseeded":  # it made one of its own, perhaps on the same line
+        return False
     return any(other.call_site == row.call_site for other in difference.a.rows("unseeded", "numpy-generator"))
