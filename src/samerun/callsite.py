@@ -166,6 +166,11 @@ def name_code(name: str, shown: str, skipped: int = 0) -> None:
     _skipped[name] = skipped
 
 
+def is_library(frame: FrameType | None) -> bool:
+    """Whether a frame is an installed package's code."""
+    return frame is not None and _find_kind(frame) == _LIBRARY
+
+
 def is_the_users(frame: FrameType) -> bool:
     """Whether a frame is the user's own code."""
     return _classify(frame) == _USER

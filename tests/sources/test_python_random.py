@@ -2,10 +2,14 @@
 
 import pickle
 import random
+import sys
 import timeit
 
 import pytest
+from trainer import Trainer
 
+from samerun.experiments.check.check import check
+from samerun.experiments.request import Request
 from samerun.runs.plan import Control
 from samerun.sources import python_random
 from samerun.sources.python_random import PythonRandom
@@ -200,3 +204,51 @@ def test_an_operation_is_not_its_doing():
     dropout = origin("aten::native_dropout", draws=True, generator_differs=True)
     assert source.recognise(operation(origin=dropout, **given)) is None
     assert source.recognise(weights(**given)).strength == 0.7
+
+
+# A library starts a process, which draws from what python seeds anew in each fork.
+LIBRARY = """
+import multiprocessing, random
+import torch
+
+def produce(queue, count):
+    for _ in range(count):
+        queue.put([random.uniform(0, 1) for _ in range(4)])
+
+class Augmenter:
+    def __init__(self, count):
+        self.count = count
+    def __iter__(self):
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        process = context.Process(target=produce, args=(queue, self.count), daemon=True)
+        process.start()
+        for _ in range(self.count):
+            yield torch.tensor(queue.get())
+        process.join()
+"""
+USES_IT = """
+import random, sys
+sys.path.insert(0, "site-packages")
+import torch
+from augmenter import Augmenter
+
+random.seed(0)
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in Augmenter(3):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_library_draws_in_a_process_of_its_own_is_found_there(trainer: Trainer) -> None:
+    trainer.script(USES_IT)
+    (trainer.folder / "site-packages").mkdir()
+    (trainer.folder / "site-packages" / "augmenter.py").write_text(LIBRARY)
+    result = check(Request((sys.executable, "train.py"), trainer.folder, trainer.store))
+    (cause,) = result.causes
+    assert (cause.source, cause.confirmed) == ("python-random", True)
+    assert cause.call_site == "augmenter.py:7" and "in that process" in cause.advice

@@ -8,6 +8,7 @@ import pytest
 
 from samerun.runs.difference import Strength
 from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.python_random import PythonRandom
 
 from ..differences import ONE, TWO, batch, origin, row, side
 
@@ -93,3 +94,25 @@ def drawn_on(variables):
     sides = (side(row("draw", source.id, call_site="train.py:4", digest=digest)) for digest in (ONE, TWO))
     a, b = (replace(each, variables=dict.fromkeys(variables, "")) for each in sides)
     return batch(a=a, b=b, rng_first={source.id: 0}, drawn=frozenset({source.id}))
+
+
+@pytest.mark.parametrize(
+    ("process", "kind", "advised"),
+    [
+        ("rank0.Process-1", PythonRandom, "with another number for each"),
+        ("rank0.Process-1", NumpyGlobal, None),
+        ("rank0", PythonRandom, None),
+    ],
+)
+def test_what_a_process_draws_that_makes_the_data(process, kind, advised) -> None:
+    """Its line may be a library's, which starts the process and runs in it."""
+    draws = [
+        row("draw", kind.id, call_site="aug/noise.py:37", digest=each, process=process) for each in (ONE, TWO)
+    ]
+    evidence = kind().recognise(batch(a=side(draws[0]), b=side(draws[1]), process=process, phase="setup"))
+    if process == "rank0":
+        assert evidence is None
+    else:
+        assert evidence is not None
+        assert (evidence.strength, evidence.call_site) == (Strength.STRONG, "aug/noise.py:37")
+        assert (evidence.advice is None) if advised is None else (advised in str(evidence.advice))

@@ -47,8 +47,8 @@ def look_past(
     held = replace(proof, held=(*proof.held, *sources))
     then = findings.then
     replayed = all(cause.replayed for cause in findings.causes if cause.confirmed)
-    if then is None and replayed and _may_race(first.holding(held.held)):
-        # What races agrees by luck with a run that was given anything.
+    if then is None and replayed and closer.explained.is_seen and _may_race(first.holding(held.held)):
+        # What races agrees by luck with a run that was given anything, and one was proof of what was seen.
         stage = f"replaying {' + '.join(held.held)}: runs may agree by chance"
         then = proof.recorded.repeat(proof.trials, stage, held.held, SURE - 1, setup=proof.setup).difference
     if then is not None and is_not_after(then, first.difference):

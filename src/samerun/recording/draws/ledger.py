@@ -10,6 +10,7 @@ import functools
 import gc
 import json
 import random
+import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,7 +86,7 @@ class Draws:
 
     def _meet(self, generator: Generator, function: str, caller: types.FrameType | None) -> _DrawCount | None:
         try:
-            frame = callsite.find_user_frame(3)
+            frame = callsite.find_user_frame(3) or _find_in_helper(caller)
             if frame is None or callsite.is_samerun(caller):
                 return None
             step, phase = self._journal.where()
@@ -122,6 +123,18 @@ class Draws:
         """In a forked child: what the parent drew is the parent's to write."""
         self._pending.clear()
         self._written = 0
+
+
+def _find_in_helper(caller: types.FrameType | None) -> types.FrameType | None:
+    """The library's own frame, in a process that a library started to make the data in.
+
+    No line of the user's stands above it there. Workers of a DataLoader are seen to elsewhere.
+    """
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None or multiprocessing.parent_process() is None:
+        return None
+    of_loader = getattr(sys.modules.get("torch.utils.data._utils.worker"), "_worker_info", None)
+    return caller if of_loader is None and callsite.is_library(caller) else None
 
 
 def _make_records(drawn: dict[_Key, _DrawCount], batch: int | None) -> list[Record]:

@@ -216,17 +216,29 @@ class Rng(Source):
         return Evidence(self.id, Strength.STRONG if fed else Strength.PLAUSIBLE, text, draw.call_site)
 
     def _in_a_helper(self, difference: Difference) -> Evidence | None:
-        """Drawn from by a program that the command runs, whose files the training may read."""
+        """Drawn from by a program that the command runs, whose files the training may read.
+
+        Or by the very process in which the difference is, which another one has started.
+        """
         draws = _rows.list_differing(difference, "draw", (self.id,))
         draw = next(filter(_rows.is_in_helper, draws), None)
+        what = "a program that the command runs"
+        if draw is None and "." in difference.process and not difference.in_workers:
+            first = _find_first_draw(self.id, difference)
+            draw = first if first is not None and first.process == difference.process else None
+            what = "a process that makes the data"
         if draw is None:
             return None
-        text = f"a program that the command runs drew other numbers from it{_format_site(draw.call_site)}"
+        advice = None
+        if self.begins_in_forks and not _rows.is_in_program(draw):  # to seed it before has no effect there
+            advice = f"{self.mended_by}(number)  # in that process, with another number for each"
+        text = f"{what} drew other numbers from it{_format_site(draw.call_site)}"
         return Evidence(
             self.id,
             Strength.STRONG if difference.phase in self.feeds else Strength.PLAUSIBLE,
             text,
             draw.call_site,
+            advice,
         )
 
     def _from_state(self, difference: Difference, first: int) -> Evidence | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Pair = tuple[Row | None, Row | None]
 _Key = tuple[str | bytes | None, ...]
 _BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
+_PROGRAM = re.compile(rf"\.{HELPER}[0-9a-f]{{8}}\b")  # named by what it was started with
 NEAR = 10  # lines between a read and the seeding that it feeds
 
 
@@ -124,6 +125,11 @@ def is_of_a_start(row: Row) -> bool:
 def is_in_helper(row: Row) -> bool:
     """Whether a program wrote it that the command runs and that never trains."""
     return f".{HELPER}" in row.process
+
+
+def is_in_program(row: Row) -> bool:
+    """The same, but for processes that another one is divided into (by multiprocessing)."""
+    return _PROGRAM.search(row.process) is not None
 
 
 def find_made_by_helper(difference: Difference) -> Row | None:
