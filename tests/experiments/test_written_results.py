@@ -56,7 +56,18 @@ def test_a_result_that_differs_is_found_with_its_line(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize(
-    "name", ["seconds", "train_runtime", "timestamp", "run_id", "peak_memory", "fit", "mean", "unheard_of"]
+    "name",
+    [
+        "seconds",
+        "train_runtime",
+        "timestamp",
+        "run_id",
+        "peak_memory",
+        "best_samples_per_s",
+        "fit",
+        "mean",
+        "unheard_of",
+    ],
 )
 def test_times_and_what_is_not_known_do_not_count(tmp_path: Path, name: str) -> None:
     assert judged(tmp_path, name, 0.5, 0.25) is None

@@ -17,6 +17,7 @@ _OTHER_NAMES = (
     "throughput fps sps tps qps mfu tflops ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
+_PER_SECOND = frozenset(["per", "s"])  # samples_per_s
 _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
 _THINGS = (  # whose number in a second is a speed; not metres, which a policy may be judged by
     r"(?:it|iter|step|batch|sample|example|ex|item|seq|sequence|sent|sentence|word|tok|token|im|img|image|frame"
@@ -81,7 +82,7 @@ def counts_turns(name: str) -> bool:
 def classify_name(name: str) -> str:
     """What a name says of its value: "result", "statistic", "other" or "unknown"."""
     parts = set(PART.findall(name.lower()))
-    if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES):
+    if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES) or parts >= _PER_SECOND:
         return "other"
     return _name_kind(parts)
 
@@ -116,7 +117,7 @@ def classify_number(line: str, number: re.Match[str]) -> str:
 
 def _classify_words(text: str, most: int = 2) -> str:
     parts = {part for word in WORD.findall(text)[-most:] for part in PART.findall(word)}
-    return "other" if parts & _OTHERS else _name_kind(parts)
+    return "other" if parts & _OTHERS or parts >= _PER_SECOND else _name_kind(parts)
 
 
 def _name_kind(parts: set[str]) -> str:
