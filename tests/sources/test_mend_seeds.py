@@ -358,7 +358,7 @@ FED = {
         "clock",
         "import time, torch\nrank = 0\ntorch.manual_seed(int(time.time() * 1000) % 2**31 + rank)\n",
         "torch.manual_seed",
-        "-torch.manual_seed(int(time.time() * 1000) % 2**31 + rank)\n+torch.manual_seed(0 + rank)",
+        "-torch.manual_seed(int(time.time() * 1000) % 2**31 + rank)\n+torch.manual_seed(rank)",
     ),
     "clock in a name": (
         "clock",

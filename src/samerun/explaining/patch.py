@@ -12,6 +12,7 @@ from samerun.editing.edit import Change, Edit, NoEdit, Wrap
 from samerun.editing.merge_edits import merge_edits
 from samerun.editing.replacing import write_anew
 from samerun.editing.user_program import Code, encode_text
+from samerun.editing.zero_terms import leave_out_zeros
 from samerun.explaining.cause import Cause
 from samerun.explaining.full_evidence import read_argv, read_whole
 from samerun.runs.difference import Difference
@@ -173,7 +174,7 @@ def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edi
     try:
         whole = read_whole(difference)
         edits = keep_calls_apart(source.mend(whole, cause.call_site, code), whole, code)
-        return keep_given_seed(keep_ranks_apart(edits, difference, code), code)
+        return leave_out_zeros(keep_given_seed(keep_ranks_apart(edits, difference, code), code), code)
     except NoEdit as reason:
         raise NoEdit(str(reason)) from None
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
