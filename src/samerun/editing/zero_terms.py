@@ -15,14 +15,14 @@ _WHOLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)  # the
 
 def leave_out_zeros(edits: Sequence[Edit], code: Code) -> list[Edit]:
     """The edits; `seed + os.getpid()` becomes `seed`, and not `seed + 0`."""
-    return [_widen(edit, code, edits) if _is_zero(edit) else edit for edit in edits]
+    return [_replace_sum(edit, code, edits) if _is_zero(edit) else edit for edit in edits]
 
 
 def _is_zero(edit: Edit) -> bool:
     return isinstance(edit, Change) and edit.text == "0" and not edit.imports
 
 
-def _widen(edit: Edit, code: Code, edits: Sequence[Edit]) -> Edit:
+def _replace_sum(edit: Edit, code: Code, edits: Sequence[Edit]) -> Edit:
     assert isinstance(edit, Change)
     file = code.file(edit.path)
     for node in file.every(ast.BinOp):
@@ -30,7 +30,7 @@ def _widen(edit: Edit, code: Code, edits: Sequence[Edit]) -> Edit:
         if other is None:
             continue
         start, end = file.span(node)
-        if any(_overlaps(each, edit.path, start, end) for each in edits if each is not edit):
+        if any(_is_within(each, edit.path, start, end) for each in edits if each is not edit):
             return edit
         return replace(edit, start=start, end=end, text=file.said(other))
     return edit
@@ -49,7 +49,7 @@ def _find_other(file: File, node: ast.BinOp, edit: Change) -> ast.expr | None:
     return None
 
 
-def _overlaps(edit: Edit, path: str, start: int, end: int) -> bool:
+def _is_within(edit: Edit, path: str, start: int, end: int) -> bool:
     if isinstance(edit, Opening) or edit.path != path:
         return False
     return edit.start < end and start < edit.end
