@@ -237,11 +237,12 @@ def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
     ("raced", "counts"),
     [((), [2]), ((Row(0, "setup", "threads", value=2.0),), [2, 6]), ((Row(0, "setup", "arrival"),), [2, 6])],
 )
+@pytest.mark.parametrize("source", ["python-random", "os-entropy"])
 def test_what_was_drawn_elsewhere_asks_for_six_runs_where_something_is_taken_as_it_comes(
-    raced: tuple[Row, ...], counts: list[int]
+    raced: tuple[Row, ...], counts: list[int], source: str
 ) -> None:
     """A library draws from `random` as it is imported: one run of two threads that agreed confirmed it."""
-    drawn = evidence("python-random", strength=Strength.SEEN)
+    drawn = evidence(source, strength=Strength.SEEN)
     here = replace(HERE, a=replace(HERE.a, evidence=raced))
     trials = Trials(lambda on: True)
     confirm(here, drawn, trials, lambda source: True)

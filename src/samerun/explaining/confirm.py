@@ -11,6 +11,7 @@ from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
+from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
 from samerun.sources.evidence.rows import has_raced
 from samerun.sources.source import Kind
@@ -169,11 +170,12 @@ def confirm(
 def _is_seen_at_the_difference(item: Evidence, original: Difference) -> bool:
     """Whether it was seen that this makes the difference: of a generator that it is what was drawn there.
 
-    That other numbers were drawn from one earlier says little: a library may draw as it is imported.
+    That other numbers were drawn from one earlier says little: a library may draw as it is imported. Nor does
+    another seed, which the system's values are seen to make, of a generator that is drawn from elsewhere.
     """
     source, origin = find_sources().get(item.source), original.origin
-    draws = source is None or source.kind is not Kind.RNG or (origin is not None and origin.draws)
-    return item.strength >= Strength.SEEN and draws
+    is_read = (source is not None and source.kind is Kind.RNG) or isinstance(source, World)
+    return item.strength >= Strength.SEEN and (not is_read or (origin is not None and origin.draws))
 
 
 def _is_seen_and_free(item: Evidence) -> bool:

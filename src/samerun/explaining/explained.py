@@ -31,8 +31,11 @@ class Explained:
 
     @cached_property
     def _answers(self) -> _Answers:
-        asked = (source for id_, source in find_sources().items() if id_ not in self.held)
-        evidence, notes = explain(self.difference, asked if self.held else None)
+        if self.held:
+            asked = (source for id_, source in find_sources().items() if id_ not in self.held)
+            evidence, notes = explain(self.difference, asked)
+        else:
+            evidence, notes = explain(self.difference)
         return _Answers(tuple(evidence), tuple(notes))
 
     @property
