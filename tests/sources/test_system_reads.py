@@ -609,5 +609,6 @@ def test_files_that_are_gone_through_by_their_random_names(listed, read, found):
     assert evidence is not None and evidence.call_site == "train.py:5"
     # else it is no more than the last thing that was read before
     assert evidence.strength == (Strength.STRONG if found else Strength.SLIGHT)
+    assert ("by a number" in (evidence.advice or "")) is found
     drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
     assert system.recognise(batch(a=a, b=b, **drawn)) is None

@@ -31,6 +31,8 @@ from samerun.sources.patching.system_calls.calls import (
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
+_NUMBERED = "name the files by a number: open(os.path.join(folder, f'{number:03}'), 'wb')"
+
 
 class SystemReads(World):
     """Load, memory, space, ports, times of files, temporary names, what servers and programs answer.
@@ -109,7 +111,7 @@ class SystemReads(World):
                 and os.path.dirname(str(made.detail)) in folders
             ):
                 text = f"files that got a random name at {made.call_site} are listed, and read in that order"
-                return Evidence(self.id, Strength.STRONG, text, made.call_site)
+                return Evidence(self.id, Strength.STRONG, text, made.call_site, _NUMBERED)
         return None
 
     def _read_before(self, difference: Difference) -> Evidence | None:
