@@ -169,6 +169,7 @@ def call_as_caller(original: Any) -> Any:
         return FunctionType(code, frame.f_globals)(original, args, kwargs)
 
     called.__name__ = getattr(original, "__name__", "called")
+    called.__wrapped__ = original  # type: ignore[attr-defined]  # for who knows that it never warns
     if hasattr(original, "__self__"):
         called.__self__ = original.__self__  # type: ignore[attr-defined]  # what it is bound to, as of the original
     return hide_frames(called)
@@ -183,6 +184,7 @@ def passes_for_its_caller(code: CodeType) -> bool:
 def _call(original: Any, args: Any, kwargs: Any) -> Any: return original(*args, **kwargs)  # fmt: skip
 
 
+_get = object.__getattribute__  # past our own, which costs as much as a call
 _there: dict[tuple[str, str, int], CodeType] = {}
 _MOST = 10_000
 
@@ -207,14 +209,14 @@ class _PlainCallable:
         self._hook = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._hook is None:
-            return self._called(*args, **kwargs)
-        return self._hook(self._called, args, kwargs)
+        hook = _get(self, "_hook")
+        called = _get(self, "_called")
+        return called(*args, **kwargs) if hook is None else hook(called, args, kwargs)
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":  # what isinstance() asks for
-            return object.__getattribute__(self, "_original").__class__
-        return object.__getattribute__(self, name)
+            return _get(self, "_original").__class__
+        return _get(self, name)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_original":  # of one that is being made

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from samerun import wrapping
+from samerun import callsite, wrapping
 from samerun.digest import digest_bytes
 from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Undo
@@ -39,7 +39,7 @@ def note_hashed(journal: Journal, done: set[str]) -> Undo:
 
 def _patch_sums(journal: Journal) -> Iterator[Undo]:
     for name in _SUMS:
-        yield attribute.patch_for_others(sys.modules["zlib"], name, _make_hook(journal, f"zlib.{name}"))
+        yield wrapping.wrap_attribute(sys.modules["zlib"], name, _make_hook(journal, f"zlib.{name}"))
 
 
 def _patch_hashes(journal: Journal) -> Iterator[Undo]:
@@ -49,7 +49,7 @@ def _patch_hashes(journal: Journal) -> Iterator[Undo]:
         inner = f"openssl_{name}"
         if home is None or getattr(home, inner, None) is not getattr(shown, name):
             continue
-        yield attribute.patch_for_others(home, inner, _make_hook(journal, f"hashlib.{name}"))
+        yield wrapping.wrap_attribute(home, inner, _make_hook(journal, f"hashlib.{name}"))
         yield wrapping.replace(shown, name, getattr(home, inner))
 
 
@@ -58,9 +58,11 @@ def _make_hook(journal: Journal, function: str) -> Around:
         given = args[0] if args else None
         if isinstance(given, bytes) and len(given) <= _LONGEST and _MARK in given:
             found = _ADDRESS.search(given)
-            if found is not None:
+            if found is not None and not callsite.is_samerun(callsite.find_caller(2)):
                 what = found[1].decode(errors="replace")
                 journal.note("address", function, digest=digest_bytes(given), detail=what, user_only=True)
-        return original(*args, **kwargs)
+        # These never warn, and some programs hash each word of theirs.
+        return getattr(original, "__wrapped__", original)(*args, **kwargs)
 
+    wrapping.hide_frames(call)
     return call
