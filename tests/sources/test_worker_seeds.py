@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
 from samerun.runs.plan import Control
+from samerun.sources.catalogue import find_sources
 from samerun.sources.per_sample import dataloaders
 from samerun.sources.worker_seeds import WorkerSeeds
 
@@ -372,6 +373,32 @@ def test_what_several_workers_of_a_pool_drew_is_named_at_the_line_that_seeds_the
     assert found.call_site == "data.py:11" and "data.py:16" in found.text
     assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2))) is None
     assert source.recognise(batch(a=of_run(ONE, 1), b=of_run(TWO, 1))) is None  # one worker: no race
+
+
+@pytest.mark.parametrize("by_task", [True, False])
+def test_tasks_that_seed_by_what_they_are_given_draw_alike_in_any_worker(by_task):
+    """Which worker took which decides nothing then, and is not why the results came in another order."""
+
+    def of_run(first):
+        made = [row("arrival", "imap_unordered", call_site="data.py:25")]
+        for task in range(8):
+            process = f"rank0.helper-ForkPoolWorker-{1 + (task >= first)}"
+            digest = bytes([task] * 16) if by_task else bytes([task + 8 * first] * 16)
+            made.append(
+                row("seed", "np.random.default_rng", digest=digest, call_site="data.py:11", process=process)
+            )
+            made.append(
+                row("draw", "numpy-generator", digest=digest, call_site="data.py:16", process=process)
+            )
+        return side(*made)
+
+    difference = batch(a=of_run(3), b=of_run(5), phase="setup", what="operation")
+    found = source.recognise(difference)
+    came = find_sources()["worker-arrival"].recognise(difference)
+    if by_task:
+        assert found is None and came is not None and came.call_site == "data.py:25"
+    else:
+        assert found is not None and found.call_site == "data.py:11"
 
 
 def test_an_operation_that_draws_in_a_worker_of_a_pool_may_be_of_another_task():

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 
 _BY_TASK = "seed in the task, by what it is given: rng = np.random.default_rng([seed, task_number])"
+_SEEDED_BY = {  # as they stand in "seed" rows → what they seed, as it stands in "draw" rows
+    "random.seed": "python-random",
+    "np.random.seed": "numpy-global",
+    "torch.manual_seed": "torch-cpu",
+    "np.random.default_rng": "numpy-generator",
+    "random.Random": "python-random:generator",
+}
 
 
 class WorkerSeeds(Source):
@@ -137,7 +144,9 @@ def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
     if origin is not None and origin.makes_it:
         return None
     workers = {row.process for row in difference.a.rows("draw") if takes_tasks(row.process)}
-    drawn = next((row for row in rows.list_differing(difference, "draw") if row.process in workers), None)
+    by_task = {_SEEDED_BY.get(str(name), name) for name in rows.list_seeded_by_task(difference)}
+    differing = (row for row in rows.list_differing(difference, "draw") if row.process in workers)
+    drawn = next((row for row in differing if row.name not in by_task), None)
     if drawn is None or len(workers) < 2:
         return None
     seed = next((row for row in difference.a.rows("seed") if row.process in workers), None)

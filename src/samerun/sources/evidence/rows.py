@@ -49,10 +49,34 @@ def _list_keys(difference: Difference, what: str) -> list[Callable[[Row], _Key]]
     if what == "opened":
         return [_key_by_file, _key]
     if what == "seed" and any(takes_tasks(row.process) for row in difference.a.rows("seed")):
-        return [_key_of_task, _key_of_pool]
+        by_task = list_seeded_by_task(difference)  # what is left is of tasks that only one run has noted
+
+        def key_of_left(row: Row) -> _Key:
+            return _key_of_task(row) if row.name in by_task else _key_of_pool(row)
+
+        return [_key_of_task, key_of_left]
     if what == "seed" and difference.a.rows("threads"):
         return [_key_by_value, _key]
     return [_key]
+
+
+def list_seeded_by_task(difference: Difference) -> set[str | None]:
+    """The functions with which tasks of a pool seed, each by what it is given: it draws alike in any worker.
+
+    The seeds of tasks that both runs noted are the same, and there are many more of them than workers.
+    """
+    a, b = (
+        [row for row in side.rows("seed") if takes_tasks(row.process)]
+        for side in (difference.a, difference.b)
+    )
+    workers = len({row.process for row in a})
+    found = set()
+    for name in {row.name for row in a}:
+        seeds, others = ({row.digest for row in rows if row.name == name} for rows in (a, b))
+        least = min(len(seeds), len(others))
+        if least > 2 * workers and 2 * len(seeds & others) >= least:
+            found.add(name)
+    return found
 
 
 def _key(row: Row) -> _Key:
