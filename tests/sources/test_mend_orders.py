@@ -585,6 +585,19 @@ POOLS = {
         "with ThreadPool(4) as pool:\n    out = list(pool.imap_unordered(work, range(4)))",
         {"    out = list(pool.imap_unordered(work, range(4)))": "    out = list(pool.imap(work, range(4)))"},
     ),
+    "joblib": (
+        "import joblib\njobs = [joblib.delayed(work)(i) for i in range(4)]\n"
+        "out = list(joblib.Parallel(2, 'threading', 'generator_unordered')(jobs))\n"
+        "out = list(joblib.Parallel(2, return_as='generator_unordered')(jobs))",
+        {
+            "out = list(joblib.Parallel(2, 'threading', 'generator_unordered')(jobs))": (
+                "out = list(joblib.Parallel(2, 'threading', \"generator\")(jobs))"
+            ),
+            "out = list(joblib.Parallel(2, return_as='generator_unordered')(jobs))": (
+                'out = list(joblib.Parallel(2, return_as="generator")(jobs))'
+            ),
+        },
+    ),
     "shared": (
         "out = []\ndef add(i):\n    out.append(i)\nwith ThreadPoolExecutor(max_workers=4) as p:\n"
         "    list(p.map(add, range(4)))",

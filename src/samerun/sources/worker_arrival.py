@@ -28,6 +28,7 @@ _NUMBERED = "give each result its number, and put them in the order of the numbe
 _SHARES = "give each rank its share by its number, the same in each run: parts[rank::world_size]"
 _WAITING = f"the tasks may wait for what the loop over their results does: {_NUMBERED}"
 _ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
+_GENERATOR = 'Parallel(…, return_as="generator"): the results in the order of the tasks'
 
 
 class WorkerArrival(Source):
@@ -196,6 +197,8 @@ def _advise(name: str | None) -> str | None:
         return _ROWS
     if name in completion_order.ORDERED:
         return None
+    if name == completion_order.UNORDERED:
+        return _GENERATOR
     return _SHARES if name in completion_order.COUNTED else _NUMBERED
 
 

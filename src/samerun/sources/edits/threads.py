@@ -16,6 +16,7 @@ from samerun.editing.edit_builders import (
 )
 from samerun.editing.source_file import File, Function, get_last_name
 from samerun.editing.user_program import Code
+from samerun.sources.patching.completion_order import UNORDERED
 
 _POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
 _GIVE = frozenset({"submit", "map", "imap", "imap_unordered", "apply_async", "starmap"})
@@ -65,7 +66,7 @@ def keep_arrival_in_order(code: Code) -> list[Edit]:
 
 
 def keep_order_submitted(code: Code) -> list[Edit]:
-    """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`.
+    """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`, and joblib's alike.
 
     None where a task may wait for what the loop over the results does.
     """
@@ -79,6 +80,11 @@ def keep_order_submitted(code: Code) -> list[Edit]:
                 edits.append(rename_call(file, call, "imap"))
             elif name == "as_completed" and file.called(call).endswith("as_completed") and call.args:
                 edits += _give_futures(code, file, call, call.args[0])
+            edits += [
+                replace_node(file, value, '"generator"')
+                for value in (*call.args, *(item.value for item in call.keywords))
+                if name == "Parallel" and isinstance(value, ast.Constant) and value.value == UNORDERED
+            ]
     return list(dict.fromkeys(edits))
 
 

@@ -4,6 +4,7 @@ https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_
 https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.connection.wait
+https://joblib.readthedocs.io/en/stable/generated/joblib.Parallel.html
 https://docs.python.org/3/library/selectors.html#selectors.BaseSelector.select
 https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.recv
 https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Store.add
@@ -26,11 +27,13 @@ MODULES = {  # and what they have for it
     "asyncio": "as_completed",
     "multiprocessing.pool": "Pool",
     "multiprocessing.connection": "wait",
+    "joblib": "Parallel",
     "selectors": "DefaultSelector",
     "torch.distributed": "recv",
     row_order.MODULE: "LazyFrame",
 }
 LOADER = "DataLoader(in_order=False)"
+UNORDERED = "generator_unordered"  # what joblib's Parallel returns its results as
 ORDERED = row_order.NAMES | {"as_completed", "imap_unordered", LOADER}  # what a control takes hold of
 GIVEN_UP = " out of order"  # after the name of one of them that is not kept for as long as it takes
 _KEPT = {
@@ -65,6 +68,8 @@ def note_uses(module: str, journal: Journal) -> Undo:
         return wrapping.undo_all(
             [wrapping.wrap_attribute(owner.Pool, name, note(name, asks)) for name, asks in uses]
         )
+    if module == "joblib":
+        return wrapping.wrap_attribute(owner.Parallel, "__call__", note(UNORDERED, _is_unordered))
     if module == "multiprocessing.connection":
         return wrapping.wrap_attribute(owner, "wait", note("connection.wait", _has_several))
     if module == "selectors":
@@ -113,6 +118,10 @@ def _by_the_user(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _has_callback(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return (kwargs.get("callback") or (args[4] if len(args) > 4 else None)) is not None
+
+
+def _is_unordered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return getattr(wrapping.SELF.of(args, kwargs, None), "return_ordered", True) is False
 
 
 def _has_several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
