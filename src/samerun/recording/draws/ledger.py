@@ -134,7 +134,14 @@ def _find_in_helper(caller: types.FrameType | None) -> types.FrameType | None:
     if multiprocessing is None or multiprocessing.parent_process() is None:
         return None
     of_loader = getattr(sys.modules.get("torch.utils.data._utils.worker"), "_worker_info", None)
-    return caller if of_loader is None and callsite.is_library(caller) else None
+    if of_loader is not None or not callsite.is_library(caller):
+        return None
+    frame = caller
+    while frame is not None and not callsite.acts_for_itself(frame):
+        frame = frame.f_back
+    # What a module draws as it is imported ends at the machinery of imports.
+    begins = frame is not None and frame.f_globals.get("__name__") == "multiprocessing.process"
+    return caller if begins else None
 
 
 def _make_records(drawn: dict[_Key, _DrawCount], batch: int | None) -> list[Record]:
