@@ -13,7 +13,7 @@ from .program import call, edited, program
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "fixed"),
     [
         ("x = seed + read()\n", "x = seed\n"),
         ("x = read() + args.seed\n", "x = args.seed\n"),
@@ -25,11 +25,11 @@ from .program import call, edited, program
         ("x = 2 + read() + c\n", "x = 2 + c\n"),
     ],
 )
-def test_what_is_left_of_a_sum(tmp_path: Path, text: str, mended: str) -> None:
+def test_what_is_left_of_a_sum(tmp_path: Path, text: str, fixed: str) -> None:
     code = program(tmp_path, {"train.py": text})
     read = code.file("train.py")
     edits = leave_out_zeros([replace_node(read, call(read), "0")], code)
-    assert edited(tmp_path, text, *edits) == mended
+    assert edited(tmp_path, text, *edits) == fixed
 
 
 def test_two_terms_of_one_sum_stay(tmp_path: Path) -> None:

@@ -207,3 +207,15 @@ def test_what_another_rank_writes_only_later_was_left():
         assert racing.recognise(difference) is None
     one = replace(side(), evidence=(of_rank_1(),))
     assert data.recognise(on_rank_1(one, replace(one, evidence=(of_rank_1(digest=TWO),)))) is not None
+
+
+@pytest.mark.parametrize(
+    ("process", "found"),
+    [("rank0", True), ("rank0.worker0", False), ("rank0.helper-ForkPoolWorker-2", False)],
+)
+def test_which_worker_has_read_what_by_then_is_no_sign_of_another_run(process, found):
+    read = row(
+        "opened", "open", detail="data/cat/033.png", call_site="train.py:9", digest=ONE, process=process
+    )
+    evidence = resume.recognise(batch(a=side(), b=side(read)))
+    assert (evidence is not None) is found

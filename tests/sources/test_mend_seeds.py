@@ -898,8 +898,8 @@ def test_a_seed_that_the_script_gives_later_is_none_for_what_is_drawn_before(
     drawn = equal("entropy", "uuid.uuid4", "train.py:2")
     seeded = equal("seed", "random.seed", program.at("random.seed"))
     rows = (seeded, drawn) if early else (drawn, seeded)
-    mended = program.mended("os-entropy", *rows, site="train.py:2")
-    assert ("+random.seed(0)\n" in mended) is not early
+    changed = program.mended("os-entropy", *rows, site="train.py:2")
+    assert ("+random.seed(0)\n" in changed) is not early
 
 
 def test_what_else_is_in_a_seed_stays(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
+from samerun.runs.schema import WORKER, takes_tasks
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.raced_files import find_writer, is_written_by_child
 from samerun.sources.evidence.rows import is_in_helper
@@ -40,12 +41,17 @@ class ResumeState(Source):
         if rows.has_rng_difference(difference):
             return None  # other files may be read because another order was drawn
         for path, row in b.items():
-            if path not in a and path not in _list_paths(difference.a) and not is_in_helper(row):
+            if path not in a and path not in _list_paths(difference.a) and not _is_shared(row):
                 # run A read nothing that B did not: B found more, rather than the same in another order
                 strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
                 text = f"run B read {path} by then, and run A did not"
                 return Evidence(self.id, strength, text, row.call_site)
         return None
+
+
+def _is_shared(row: Row) -> bool:
+    """Whether workers share what is read: how far each has come by then is no sign of another run."""
+    return f".{WORKER}" in row.process or takes_tasks(row.process)
 
 
 def _find_left(difference: Difference, a: Mapping[str, Row], b: Mapping[str, Row]) -> str | None:

@@ -38,7 +38,7 @@ def mend(
     still differs in the patched code has a reason of its own then, which is found (the second value) when the
     patch for it as well makes the code give the same bits.
 
-    Where no edit mends one of the causes, those for the others are `partial`; so are edits with which runs
+    Where no edit fixes one of the causes, those for the others are `partial`; so are edits with which runs
     no longer differ where they did, and differ later, for a reason that was not found. `start` is the folder
     as it was before the first run; without one nothing can be tried, and the patch says so. `by_edit` as in
     `patch`.
@@ -86,7 +86,7 @@ def _run_patched(
 ) -> tuple[list[Run], Comparison]:
     """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written.
 
-    Some more where the two may agree by luck: a patch that mends one reason may leave another.
+    Some more where the two may agree by luck: a patch that fixes one reason may leave another.
     """
     request, stage = trials.request, "checking the patched code"
     with make_edited_copy(start, made) as copy:
