@@ -1,12 +1,17 @@
-"""Variables beside `import torch` are freed as ever, and what files hold is written."""
+"""Covers `frozen_imports.py`: variables beside `import torch` go as ever, and what files hold is written."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+
+from samerun.launching import frozen_imports
 
 AT_MODULE = """\
 import torch
@@ -59,3 +64,51 @@ def test_what_the_script_leaves_open_is_written_and_what_it_holds_is_freed(
         )
         assert "freed" in done.stdout
         assert path.read_text() == "written"
+
+
+def _has_finaliser(**values: Any) -> bool:
+    module = ModuleType("script")
+    vars(module).update(values)
+    return frozen_imports._has_finaliser([module])
+
+
+def _count(ended: list[int]) -> Iterator[int]:
+    try:
+        yield 1
+    finally:
+        ended.append(1)
+
+
+class _Guarded:
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was asked for")
+
+
+class _Freed:
+    def __del__(self) -> None:
+        pass
+
+
+def _hold(value: Any) -> Any:
+    return lambda: value
+
+
+def test_objects_that_act_as_they_go_are_found_wherever_the_script_holds_them(tmp_path: Path) -> None:
+    with (tmp_path / "text").open("w") as file:
+        for value in (_Freed(), _count([]), file):
+            own = type("Of", (), {"at": value, "__module__": "script"})
+            for held in (value, {"of": [(value,)]}, _hold(value), [value].append, own):
+                assert _has_finaliser(held=held)
+    assert _has_finaliser(Freed=type("Freed", (_Freed,), {"__module__": "script"}))
+
+
+def test_a_script_that_holds_no_such_object_is_left_as_it_is() -> None:
+    import torch
+
+    model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(20)])
+    values = {"model": model, "steps": list(range(10_000)), "Freed": _Freed, "out": sys.stdout}
+    assert not _has_finaliser(optimizer=torch.optim.AdamW(model.parameters()), guarded=_Guarded(), **values)
+
+
+def test_more_than_can_be_looked_at_counts_as_one_that_acts() -> None:
+    assert _has_finaliser(held=[[number] for number in range(frozen_imports._MOST + 1)])

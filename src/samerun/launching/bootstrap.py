@@ -21,7 +21,7 @@ from samerun import callsite, lineage, set_variables, torch_version, wrapping
 from samerun.errors import SamerunError, TooLate, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import ended_by, is_the_scripts
-from samerun.launching.frozen_imports import leave_importers_out
+from samerun.launching.frozen_imports import leave_importers_out, unfreeze_where_seen
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, name_marker
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
@@ -193,7 +193,7 @@ class _Process:
         try:
             yield
             leave_importers_out()
-            atexit.register(gc.unfreeze)  # what is left then is finalised in the order of a plain program
+            atexit.register(unfreeze_where_seen)
             gc.freeze()
         except (ImportError, OSError) as error:
             self._missing(module, error)
