@@ -202,7 +202,8 @@ def find_site() -> str | None:
 
 def find_direct_site() -> str | None:
     """The user's line that asks without a library between; None otherwise."""
-    return find_site() if callsite.is_called_directly() else None
+    frame = callsite.find_direct_frame(2)
+    return None if frame is None else callsite.call_site(frame)
 
 
 def is_secret() -> bool:

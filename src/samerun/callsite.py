@@ -113,13 +113,18 @@ def is_called_directly() -> bool:
 
     So a library that the user called does not count, nor does what it calls.
     """
-    frame: FrameType | None = sys._getframe(1)
+    return find_direct_frame(2) is not None
+
+
+def find_direct_frame(depth: int = 1) -> FrameType | None:
+    """The user's frame, from `depth` frames above this one on, that calls without a library, or None."""
+    frame: FrameType | None = find_caller(depth)
     while frame is not None:
         kind = _find_kind(frame)
         if kind != _PASSED:
-            return kind == _USER
+            return frame if kind == _USER else None
         frame = frame.f_back
-    return False
+    return None
 
 
 def _find_kind(frame: FrameType) -> int:

@@ -28,7 +28,7 @@ def note_uses(journal: Journal) -> Undo:
 
     def note(name: str) -> Around:
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if callsite.is_called_directly() and _is_named(callsite.find_user_frame(1), name):
+            if _is_named(callsite.find_direct_frame(), name):
                 journal.note("unwritten", f"numpy.{name}", user_only=True)
             return original(*args, **kwargs)
 
