@@ -93,6 +93,10 @@ def test_generators(build: Builder) -> None:
     assert found.drawn == {"python-random", "torch-cpu"}
     equal = difference(build, rows("x", "n", "l"), rows("x", "n", "k"))
     assert equal.rng_first == {}
+    assert equal.agreed == found.agreed | {"numpy-global", "python-random"}
+    seeded = [record(0, "setup", "seed", "random.seed", digest=d("0"))]
+    one, other = rows("x", "n", "l"), rows("y", "m", "k")
+    assert difference(build, seeded + one, seeded + other).agreed == found.agreed | {"python-random"}
 
 
 def test_a_state_after_the_difference_does_not_count(build: Builder) -> None:

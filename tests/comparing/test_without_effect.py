@@ -8,7 +8,7 @@ import pytest
 
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.without_effect import finds, shares_tasks, trained_alike
-from samerun.runs.schema import TRAINING
+from samerun.runs.schema import RENAMED, SAVED, TRAINING
 
 from .build import Builder, Record, d, find, flip, group, record, training, write
 
@@ -218,3 +218,38 @@ def test_not_what_it_wrote_itself_and_not_what_nobody_wrote(tmp_path: Path) -> N
     left = recorded(build, file("written", "cache.pt"))
     assert finds(recorded(build, file("written", "cache.pt"), file("opened", "cache.pt")), left) is None
     assert finds(recorded(build, file("opened", "data")), left) is None
+
+
+def saves(*files: tuple[str, str], how: str = SAVED) -> list[Record]:
+    """A training that saves these contents into these files in its first step, one after the other."""
+    made = training()
+    rows = []
+    for path, content in files:
+        rows.append(record(0, "optimizer", "written", how, detail=path))
+        rows.append(record(0, "optimizer", "saved", path, digest=d(content)))
+    at = find(made, "saved", 0)
+    return [*made[:at], *rows, *made[at:]]
+
+
+def test_what_is_saved_into_one_file_again_counts_as_it_is_left(build: Builder) -> None:
+    """As by the clock, each so many seconds."""
+    last = ("last.pt", "end")
+    assert alike(
+        build, saves(("last.pt", "one"), last), saves(("last.pt", "two"), ("last.pt", "three"), last)
+    )
+    assert alike(build, saves(("last.pt", "one"), last), saves(last))
+    assert not alike(build, saves(("last.pt", "one"), last), saves(("last.pt", "one"), ("last.pt", "other")))
+    assert not alike(build, saves(last), saves())
+    assert not alike(build, saves(("first.pt", "one"), last), saves(("first.pt", "two"), last))
+    assert not alike(
+        build, saves(("a/x.pt", "one"), ("b/x.pt", "x")), saves(("a/x.pt", "two"), ("b/x.pt", "x"))
+    )
+
+
+def test_what_may_have_got_another_name_meanwhile_counts(build: Builder) -> None:
+    """A copy of it, or it itself: the last of a file is not all that is left of it."""
+    named = record(1, "optimizer", "written", RENAMED, detail="best.pt")
+    other = record(1, "optimizer", "written", "open", detail="log.txt")
+    one, two = (saves(("last.pt", text), ("last.pt", "end")) for text in ("one", "two"))
+    assert alike(build, [other, *one], [other, *two])
+    assert not alike(build, [named, *one], [named, *two])

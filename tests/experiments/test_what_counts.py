@@ -12,6 +12,7 @@ from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.what_counts import weigh
 from samerun.runs.ignored import IgnoredNames
+from samerun.runs.schema import SAVED
 from samerun.runs.store import Run
 from samerun.runs.written import WrittenFile, save_written
 
@@ -171,3 +172,19 @@ def test_files_and_values_are_ignored_by_their_names(tmp_path: Path) -> None:
     assert {item.name for item in found.left_out} == {"out/metrics.json", "accuracy in all.json"}
     found = weighed(*(item.ignoring(IGNORED) for item in runs[1:]))
     assert found.difference is not None and found.difference.name == "error in all.json"
+
+
+def test_a_file_that_is_saved_at_other_times_and_ends_as_the_same_is_a_note(tmp_path: Path) -> None:
+    def saves_in(*steps: int, last: str = "end") -> Run:
+        rows = training()
+        for step in steps:
+            at = find(rows, "loss", step)
+            content = last if step == steps[-1] else f"step {step}"
+            rows.insert(at, record(step, "forward", "saved", "last.pt", digest=d(content)))
+            rows.insert(at, record(step, "forward", "written", SAVED, detail="ckpt/last.pt"))
+        return made(tmp_path, rows)
+
+    found = weighed(saves_in(0, 1, 2), saves_in(1, 2))
+    assert found.verdict == "same"
+    assert found.notes == ("last.pt is saved in other steps of each run, and holds the same at the end",)
+    assert weighed(saves_in(0, 1, 2), saves_in(1, 2, last="other")).verdict == "differs"

@@ -1,7 +1,11 @@
 """Covers `standard_input.py`: what runs read that are made one after the other."""
 
+import fcntl
+import os
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -44,3 +48,27 @@ def test_a_pipe_is_left_alone_and_said_to_wait():
 def test_nothing_waits(given):
     more = {"stdin": given} if given == subprocess.DEVNULL else {"input": ""}
     assert read(**more) == ["", "", "None", "b''"]
+
+
+ASK = """
+import subprocess, sys
+from samerun.launching.standard_input import open_for_a_run
+
+for _ in range(2):
+    with open_for_a_run() as given:
+        look = "import os, sys; print(sys.stdin.isatty(), *os.get_terminal_size(0), repr(sys.stdin.read()))"
+        subprocess.run([sys.executable, "-c", look], stdin=given, timeout=60)
+        subprocess.run(["stty", "size"], stdin=given, timeout=60)
+"""
+
+
+def test_in_a_terminal_each_run_has_one_of_the_same_size_at_which_nobody_types():
+    """As scripts ask that do `os.popen("stty size").read().split()`; what is typed is not theirs."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 97, 0, 0))
+    os.write(ours, b"typed\n")
+    done = subprocess.run([sys.executable, "-c", ASK], stdin=theirs, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["True 97 31 ''", "31 97"] * 2, done.stderr
+    assert os.read(theirs, 9) == b"typed\n"
+    os.close(ours)
+    os.close(theirs)

@@ -436,3 +436,17 @@ def test_the_time_of_a_record(path: Path) -> None:
         writer.flush()
     writer.close()
     assert best / 1000 < 1.5e-6
+
+
+def test_the_losses_of_a_step_are_what_backward_was_called_on_and_not_the_terms_that_were_derived(
+    tmp_path: Path,
+) -> None:
+    """A physical equation, or a gradient penalty, calls torch.autograd.grad on its way to the loss."""
+    path = tmp_path / "rank0.trace.arrow"
+    with closing(TraceWriter(path, {})) as writer:
+        for step, name, value in [
+            (0, "grad", -50.0), (0, "grad", 1.5), (0, "backward", 0.5), (0, "backward", 0.25),
+            (1, "grad", 0.125), (1, "grad", 0.0625), (2, "grad", 3.0), (2, "backward", None),
+        ]:  # fmt: skip
+            writer.append(Record(step, "forward", "loss", name, value=value))
+    assert read_trace(path).losses() == {0: (0.5, 0.25), 1: (0.125, 0.0625), 2: (3.0,)}

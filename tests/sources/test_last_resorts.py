@@ -524,3 +524,20 @@ def test_memory_that_a_later_operation_reads_unwritten_may_hold_what_differs_in_
     assert UninitializedMemory().recognise(written) is None
     in_training = replace(difference, phase="forward")
     assert UninitializedMemory().recognise(in_training) is None
+
+
+@pytest.mark.parametrize("others", [["start"], []])
+def test_a_generator_that_was_in_the_same_state_and_is_drawn_from_more_often_is_the_threads_doing(others):
+    """Not that of the generator, which was seeded alike: to seed it changes nothing."""
+    made = side(*(row("threads", name, call_site="train.py:3", value=2.0) for name in others))
+    drew = origin("aten::randn", draws=True, generator_differs=True, generator="torch-cpu")
+    parted = operation(origin=drew, a=made, b=made, agreed=frozenset({"torch-cpu"}))
+    found = threads.recognise(parted)
+    assert (found and (found.strength, found.call_site, found.beyond_control)) == (
+        (Strength.SEEN, "train.py:3", True) if others else None
+    )
+    assert threads.recognise(replace(parted, agreed=frozenset())) is None  # it was never seeded
+    later = dict(rng_first={"numpy-global": 0}, drawn=frozenset({"numpy-global"}), a=made, b=made)
+    found = threads.recognise(batch(agreed=frozenset({"numpy-global"}), **later))
+    assert (found and found.strength) == (Strength.STRONG if others else None)
+    assert threads.recognise(batch(**later)) is None

@@ -1,6 +1,7 @@
 """Covers `base/torch_rng.py`."""
 
 import timeit
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,10 @@ def test_recognises_a_draw_from_an_unequal_state():
     assert (found.strength, found.call_site) == (1.0, "train.py:9")
     assert source.recognise(operation(origin=dropout, rng_first={"torch-cuda": 0})) is None
     assert source.recognise(operation(origin=origin(draws=True, generator_differs=False))) is None
+    seeded = operation(origin=dropout, agreed=frozenset({"torch-cpu"}))
+    assert source.recognise(seeded) is None  # something drew from it in between
+    made = side(row("unseeded", "torch-cpu", call_site="train.py:7"))
+    assert source.recognise(replace(seeded, a=made, drawn=frozenset({"torch-cpu"}))).call_site == "train.py:7"
 
 
 def test_a_generator_of_the_scripts_own_is_fed_by_another_source():

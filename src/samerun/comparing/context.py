@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from samerun.comparing.alignment import Divergence, TracePair
 from samerun.runs.details import parse_detail
@@ -99,19 +99,29 @@ def _uses_workers(row: Row) -> bool | None:
     return None if count is None else bool(count)
 
 
-def find_generators(
-    paired: TracePair, divergence: Divergence, step: int
-) -> tuple[dict[str, int], frozenset[str]]:
-    """(the first step at which each RNG's state differs, the RNGs drawn from), up to the difference.
+class Generators(NamedTuple):
+    """What two runs say of their RNGs, by the ids of sources, up to the difference."""
+
+    first: dict[str, int]  # the first step at which each one's state differs
+    drawn: frozenset[str]  # those that were drawn from
+    agreed: frozenset[
+        str
+    ]  # those whose states were the same at some time, whatever they were before or after
+
+
+def find_generators(paired: TracePair, divergence: Divergence, step: int) -> Generators:
+    """The RNGs up to the difference.
 
     A state is written at the start of a step, or before a draw, when it changed since it was last written.
     """
     a = _States.of(paired.a, divergence.at_a(), step)
     b = _States.of(paired.b, divergence.at_b(), step)
     first: dict[str, int] = {}
+    agreed: set[str] = set()
     equal: set[str] = set()  # generators of the script's own: their use says nothing of the shared one
     for name in sorted(a.by_step.keys() & b.by_step.keys()):
         one, other = a.by_step[name], b.by_step[name]
+        agreed.update([] if _list_known(one).isdisjoint(_list_known(other)) else [name])
         now_a: list[_State] = []
         now_b: list[_State] = []
         for at in sorted(one.keys() | other.keys()):
@@ -125,7 +135,11 @@ def find_generators(
     # A generator that the script seeds with another seed each time has fed whatever comes after.
     otherwise = {name for name in a.seeded.keys() & b.seeded.keys() if a.seeded[name] != b.seeded[name]}
     drawn = (a.drawn | b.drawn) - equal
-    return first, frozenset(name.split(OWN)[0] for name in drawn | otherwise)
+    return Generators(first, frozenset(name.split(OWN)[0] for name in drawn | otherwise), frozenset(agreed))
+
+
+def _list_known(states: Mapping[int, Sequence[_State]]) -> set[tuple[bytes | None, bytes | None]]:
+    return {(None if state.now else state.seed, state.now) for each in states.values() for state in each}
 
 
 @dataclass(frozen=True)

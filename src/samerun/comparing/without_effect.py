@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Difference, Row
 from samerun.runs.reading import Trace
 from samerun.runs.recorder_errors import explain_broken
-from samerun.runs.schema import TRAINING
+from samerun.runs.schema import SAVED, TRAINING
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -31,7 +32,8 @@ def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
     """Whether every loss, gradient, weight, buffer, optimizer state, saved file and evaluation is equal.
 
     Of what comes before the first loss only saved files count: what else it reaches shows in that loss, or in
-    the weights after it. An evaluation that only one run made does not count; where both made it, it does.
+    the weights after it. Of a file that is saved again and again the last counts: the others are gone. An
+    evaluation that only one run made does not count; where both made it, it does.
     False where that cannot be told: a trace is not whole, or no model input was recorded.
     """
     if any(run.unreadable or explain_broken(run.run.path) for run in (a, b)):
@@ -78,6 +80,8 @@ def describe_order_of_threads() -> str:
 
 def describe_without_effect(first: Difference, site: str | None) -> str:
     """What to report of the first thing that differs between such runs, and of the line that made it."""
+    if first.what == "saved" and first.kind == "flow":
+        return f"{first.name} is saved in other steps of each run, and holds the same at the end"
     what = first.op or f"{first.what} {first.name or ''}".rstrip()
     at = f" at {site}" if site else ""
     return (
@@ -193,8 +197,34 @@ def _select(trace: Trace) -> tuple[Ints, Ints]:
 
     begun = np.arange(len(trace)) >= _find_first_loss(trace)
     wanted = (trace.is_one_of("what", _MADE | {"output"}) & begun) | trace.is_one_of("what", {"saved"})
+    wanted[_find_overwritten(trace)] = False
     beside = is_beside(trace)
     return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
+
+
+def _find_overwritten(trace: Trace) -> list[int]:
+    """The positions of what was saved into a file that was saved into again: each so many seconds, say.
+
+    Not where other files of that kind were written as well: what was in it may be there under another name.
+    """
+    import numpy as np
+
+    kept: dict[str, list[int]] = {}
+    others: set[str] = set()
+    path = None
+    positions = np.flatnonzero(trace.is_one_of("what", {"written", "saved"}))
+    for at, row in zip(positions.tolist(), map(trace.row, positions.tolist()), strict=True):
+        if row.what == "written":
+            path = row.detail if row.name == SAVED else None
+            others.update([] if path is not None else [_get_suffix(row.detail)])
+        elif path is not None:
+            kept.setdefault(path, []).append(at)
+            path = None
+    return [at for path, made in kept.items() if _get_suffix(path) not in others for at in made[:-1]]
+
+
+def _get_suffix(path: str | None) -> str:
+    return os.path.splitext(path or "")[1]
 
 
 def _find_first_loss(trace: Trace) -> int:

@@ -134,7 +134,8 @@ class Difference:
     `call_site` is the line of run A's code, or of run B's where `site_in` says so.
     `place` is the position of the record in the trace of run A; between runs of one command, recorded alike,
     a larger one is later. `rng_first` maps the id of each RNG source whose state differs to the first step
-    at which it did; `drawn` holds the ids of RNG sources that were drawn from before or in that step.
+    at which it did; `drawn` holds the ids of RNG sources that were drawn from before or in that step, and
+    `agreed` those whose states were the same at some time before: by a seed, say.
     """
 
     step: int
@@ -162,6 +163,7 @@ class Difference:
     in_workers: bool | None = None  # the batch came from worker processes
     rng_first: Mapping[str, int] = field(default_factory=dict)
     drawn: frozenset[str] = frozenset()
+    agreed: frozenset[str] = frozenset()
     a: Side = field(default_factory=Side)
     b: Side = field(default_factory=Side)
 

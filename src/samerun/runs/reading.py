@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from samerun.errors import SchemaError, TraceError
 from samerun.runs import columns, frames, rests, untrusted
 from samerun.runs.difference import Row
-from samerun.runs.schema import SCHEMA
+from samerun.runs.schema import DERIVED, SCHEMA
 from samerun.runs.trace import META, SUFFIX, WORDS, build_arrow_schema
 
 if TYPE_CHECKING:
@@ -148,10 +148,16 @@ class Trace:
         return replace(self, table=table)
 
     def losses(self) -> dict[int, tuple[float, ...]]:
-        """The losses of each step, in order."""
+        """The losses of each step, in order.
+
+        In a step with a `backward()` not what `torch.autograd.grad` derived: the terms of a physical
+        equation, or of a gradient penalty.
+        """
         found: dict[int, tuple[float, ...]] = {}
-        for row in self.rows(self.is_one_of("what", {"loss"})):
-            if row.value is not None:
+        rows = [row for row in self.rows(self.is_one_of("what", {"loss"})) if row.value is not None]
+        passed = {row.step for row in rows if row.name != DERIVED}
+        for row in rows:
+            if row.value is not None and (row.name != DERIVED or row.step not in passed):
                 found[row.step] = (*found.get(row.step, ()), row.value)
         return found
 

@@ -90,6 +90,8 @@ EVIDENCE = (
 ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
 TEXTS = "texts"  # name of a "hashed": texts and numbers alone, which addresses do not reach
 OTHER = "other"  # name of a "hashed": objects, or what is not known
+DERIVED = "grad"  # name of a "loss" that torch.autograd.grad was given, and no backward()
+SAVED = "torch.save"  # name of a "written": by that function, which then notes what it saves
 RENAMED = "rename"  # name of a "written": a file that was written under another name
 STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 

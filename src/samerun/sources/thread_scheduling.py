@@ -107,9 +107,10 @@ class ThreadScheduling(Source):
         origin = difference.origin
         own = origin is not None and origin.draws and origin.own_generator  # which of several is a race, too
         drawn = origin is not None and origin.draws and not origin.draws_other_size
-        if not own and (drawn or (origin is not None and origin.makes_it)):
+        shared = _find_shared_generator(difference)
+        if not own and shared is None and (drawn or (origin is not None and origin.makes_it)):
             return None
-        return self._of_processes(difference) or self._of_threads(difference, own=own)
+        return self._of_processes(difference) or self._of_threads(difference, own=own, shared=shared)
 
     def _of_processes(self, difference: Difference) -> Evidence | None:
         """Several processes change the same memory, or the same file."""
@@ -119,8 +120,12 @@ class ThreadScheduling(Source):
         text = f"{sharing.value:.0f} processes were alive that train on the same memory"
         return Evidence(self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True)
 
-    def _of_threads(self, difference: Difference, *, own: bool) -> Evidence | None:
-        """Several threads were alive; `own`: it draws from a generator object that the script made."""
+    def _of_threads(self, difference: Difference, *, own: bool, shared: str | None) -> Evidence | None:
+        """Several threads were alive.
+
+        `own`: it draws from a generator object that the script made; `shared`: from this one, which others
+        may have drawn from.
+        """
         threads = rows.list_racing(difference, "threads")
         found = max(threads, key=lambda row: row.value or 0, default=None)
         taken = {row.detail: row for row in reversed(threads)}
@@ -132,6 +137,14 @@ class ThreadScheduling(Source):
         if own:
             text = f"{alive}, which may decide which generator is drawn from"
             return Evidence(self.id, Strength.SLIGHT, text, found.call_site)
+        if shared is not None and found.name == "start":
+            text = (
+                f"{alive}, and {shared} was in the same state in both runs until it was drawn from more "
+                "often in one of them"
+            )
+            if difference.origin is None:  # something else may decide how often
+                return Evidence(self.id, Strength.STRONG, text, found.call_site)
+            return Evidence(self.id, Strength.SEEN, text, found.call_site, beyond_control=True)
         if (found.name or "").endswith(TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
         arrived = rows.list_racing(difference, "arrival")
@@ -164,14 +177,14 @@ class ThreadScheduling(Source):
         """What several processes may change, or write, each when it comes to it."""
         if _is_explained(difference):
             return None
-        shared = rows.list_racing(difference, "shared")
+        sharing = rows.list_racing(difference, "shared")
         if (made := rows.find_made_by_helper(difference)) is not None:
-            begun = next((row for row in shared if is_in_helper(row) and row.name == SHARING), None)
+            begun = next((row for row in sharing if is_in_helper(row) and row.name == SHARING), None)
             if begun is None:
                 return None
             text = f"several processes were alive, and may write {made.detail}, each as it comes"
             return Evidence(self.id, Strength.FAIR, text, begun.call_site, beyond_control=True)
-        held = next((row for row in shared if row.name != SHARING), None)
+        held = next((row for row in sharing if row.name != SHARING), None)
         several = max(dataloader_args.read_worker_counts(difference.a.settings), default=0) > 1
         if held is None or not several or not difference.in_workers or difference.indices_equal is not True:
             return None
@@ -192,6 +205,17 @@ class ThreadScheduling(Source):
             racing = "threads that wait for each other" if advice == self.advice else "processes that race"
             raise NoEdit(f"{racing} cannot be put into an order by an edit: {advice}")
         return edits
+
+
+def _find_shared_generator(difference: Difference) -> str | None:
+    """A global generator in another state than in the other run, though it was in the same one once."""
+    origin = difference.origin
+    if origin is not None and origin.inputs_equal:
+        parts = origin.draws and origin.generator_differs and not origin.own_generator
+        return origin.generator if parts and origin.generator in difference.agreed else None
+    never = difference.step + 1
+    parted = (id_ for id_ in difference.drawn if difference.rng_first.get(id_, never) < never)
+    return next(iter(sorted(difference.agreed.intersection(parted))), None)
 
 
 def _is_explained(difference: Difference) -> bool:

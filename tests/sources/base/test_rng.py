@@ -116,3 +116,22 @@ def test_what_a_process_draws_that_makes_the_data(process, kind, advised) -> Non
         assert evidence is not None
         assert (evidence.strength, evidence.call_site) == (Strength.STRONG, "aug/noise.py:37")
         assert (evidence.advice is None) if advised is None else (advised in str(evidence.advice))
+
+
+def test_a_generator_that_was_in_the_same_state_has_a_seed_and_is_no_reason() -> None:
+    """Something else decides how often it is drawn from: another thread, another branch."""
+    parted = dict(rng_first={source.id: 0}, drawn=frozenset({source.id}))
+    drawn = dict(call_site="augment.py:4", inputs=7)
+    at = batch(
+        a=side(row("draw", source.id, digest=ONE, **drawn)),
+        b=side(row("draw", source.id, digest=TWO, **drawn)),
+    )
+    assert source.recognise(replace(at, **parted)).strength == Strength.SEEN
+    agreed = replace(at, agreed=frozenset({source.id}), **parted)
+    assert source.recognise(agreed) is None
+    assert (
+        source.recognise(replace(agreed, process="rank0.worker1")) is not None
+    )  # the state of another process
+    reseeded = row("unseeded", source.id, call_site="train.py:7")
+    evidence = source.recognise(replace(agreed, a=side(reseeded, *at.a.evidence)))
+    assert evidence is not None and evidence.call_site == "train.py:7"

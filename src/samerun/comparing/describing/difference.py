@@ -27,7 +27,7 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
     around = find_samples(paired, divergence, row.step)
     # What was drawn between a step and the evaluation after it is counted when the next step is over.
     counted = row.step + (row.phase == "evaluation")
-    rng_first, drawn = find_generators(paired, divergence, counted)
+    generators = find_generators(paired, divergence, counted)
     name: str | None = row.name
     notes: list[str] = []
     if divergence.a is not None and divergence.b is not None:
@@ -78,8 +78,9 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
         indices_equal=around.indices_equal,
         same_samples=around.same_samples,
         in_workers=around.in_workers,
-        rng_first=rng_first,
-        drawn=drawn,
+        rng_first=generators.first,
+        drawn=generators.drawn,
+        agreed=generators.agreed,
         a=sides[0],
         b=sides[1],
     )

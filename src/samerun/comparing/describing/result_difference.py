@@ -32,7 +32,7 @@ def describe_result(
     ends = len(one), len(other)
     most = int(max(one.steps.max(initial=0), other.steps.max(initial=0)))
     last = max(min(runs[0].run.steps, runs[1].run.steps) - 1, 0)
-    first, drawn = find_generators(TracePair(one, other), Divergence(*ends, (ends[0], 1)), most)
+    generators = find_generators(TracePair(one, other), Divergence(*ends, (ends[0], 1)), most)
     a, b = (
         build_side(
             recorded.run,
@@ -54,8 +54,9 @@ def describe_result(
         other_site=other_site,
         rank=one.rank,
         process=one.stem,
-        rng_first={id_: min(step, last) for id_, step in first.items()},
-        drawn=drawn,
+        rng_first={id_: min(step, last) for id_, step in generators.first.items()},
+        drawn=generators.drawn,
+        agreed=generators.agreed,
         a=a,
         b=align(a, b),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from samerun.runs.reading import Trace
+from samerun.runs.schema import SAVED
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Bools
@@ -58,7 +59,7 @@ def list_checkpoints(trace: Trace) -> list[tuple[int, str | None]]:
     import numpy as np
 
     made = np.flatnonzero(_mark_updates(trace))
-    paths = trace.is_one_of("what", {"written"}) & trace.is_one_of("name", {"torch.save"})
+    paths = trace.is_one_of("what", {"written"}) & trace.is_one_of("name", {SAVED})
     contents = trace.is_one_of("what", {"saved"})
     found: list[tuple[int, str | None]] = []
     for at in np.flatnonzero(paths | contents).tolist():

@@ -51,7 +51,7 @@ _FILL_STATE = frozenset({"_init_optim_state", "init_state"})
 _OF_STEPS = ("samerun.", "torch.optim.", "torch._compile", "torch._dynamo.", "torch.utils._contextlib")
 _CALLS = {
     "backward": _Call(Parameter("tensors", 0), Parameter("inputs", 5), Parameter("create_graph", 3)),
-    "grad": _Call(Parameter("outputs", 0), Parameter("inputs", 1), Parameter("create_graph", 4)),
+    schema.DERIVED: _Call(Parameter("outputs", 0), Parameter("inputs", 1), Parameter("create_graph", 4)),
 }
 
 
@@ -253,11 +253,11 @@ class Training:
             shown = show_path(callsite.make_absolute(path))
             frame = callsite.find_user_frame(2)
             site = None if frame is None else callsite.call_site(frame)
-            self.recorder.sink.write(PendingRecord("written", "torch.save", call_site=site, detail=shown))
+            self.recorder.sink.write(PendingRecord("written", schema.SAVED, call_site=site, detail=shown))
         found = list(_walk_saved_tensors(value))
         if found:
             sink = self.recorder.sink
-            name = os.path.basename(path) if path is not None else "torch.save"
+            name = os.path.basename(path) if path is not None else schema.SAVED
             keys, parts = [key for key, _ in found], [sink.tensors.digest(tensor) for _, tensor in found]
             sink.write(PendingRecord("saved", name, parts=parts, keys=keys))
 

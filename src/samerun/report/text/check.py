@@ -72,7 +72,7 @@ def _list_next(result: CheckResult) -> list[Text]:
             )
         if result.pair is not None:
             pair = " ".join(_write_reference(run, result.place) for run in result.pair)
-            steps.append((f"samerun diff {pair}", "these two runs again"))
+            steps.append((f"samerun diff {pair}", "runs A and B again"))
     lines: list[Text] = []
     if steps:
         lines.append(Text("Next", style="bold"))

@@ -174,6 +174,8 @@ class Rng(Source):
             reseeded = self._reseeded(difference)
             if reseeded is not None:
                 return self._given(reseeded)
+            if _rows.has_agreed(difference, self.id):
+                return self._from_system(difference, None)
             site = difference.origin.call_site or difference.call_site
             if difference.origin.own_generator:
                 text = f"{difference.origin.op} drew from a generator of the script's own, in another state"
@@ -193,18 +195,23 @@ class Rng(Source):
         if origin is not None and origin.draws_other_size and origin.generator == self.id:
             return None  # its state was the same before that draw, and is another one by it
         first = difference.rng_first.get(self.id)
-        unseeded = self._unseeded(difference, first)
-        if unseeded is not None:
-            text = (
-                "its seed was one that the system gave, another in each "
-                f"run{_format_site(unseeded.call_site)}"
-            )
-            return Evidence(
-                self.id, Strength.STRONG, text, unseeded.call_site, advice=self._advise_unseeded(unseeded)
-            )
+        given = self._from_system(difference, first)
+        if given is not None:
+            return given
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
         return self._before_seeding(difference) or self._in_a_helper(difference)
+
+    def _from_system(self, difference: Difference, first: int | None) -> Evidence | None:
+        """The script had it take a seed of the system's."""
+        unseeded = self._unseeded(difference, first)
+        if unseeded is None:
+            return None
+        where = _format_site(unseeded.call_site)
+        text = f"its seed was one that the system gave, another in each run{where}"
+        return Evidence(
+            self.id, Strength.STRONG, text, unseeded.call_site, advice=self._advise_unseeded(unseeded)
+        )
 
     def _before_seeding(self, difference: Difference) -> Evidence | None:
         """Drawn from while nobody had seeded it, as in an import; its states agree by now."""
@@ -246,6 +253,10 @@ class Rng(Source):
         # where its own draw comes first, the seed was made of that: one rank draws it for all of them
         if reseeded is not None and not (draw and _rows.is_first_draw(difference.a, draw)):
             return self._given(reseeded)
+        first_draw = draw is not None and _rows.is_first_draw(difference.a, draw)
+        elsewhere = draw is not None and draw.process != difference.process
+        if _rows.has_agreed(difference, self.id) and not first_draw and not elsewhere:
+            return None  # it was in the same state: something else decides how often it is drawn from
         if draw is not None:
             text = f"its first differing draw is in step {draw.step}{_format_site(draw.call_site)}"
             return Evidence(self.id, Strength.SEEN, text, draw.call_site)

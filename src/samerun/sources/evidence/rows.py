@@ -212,8 +212,13 @@ def read_code(side: Side, files: Collection[str] | None = None) -> Code | None:
     )
 
 
+def has_agreed(difference: Difference, generator: str) -> bool:
+    """Whether a generator was in the same state at some time: only how often it was drawn from differs."""
+    return generator in difference.agreed
+
+
 def has_rng_difference(difference: Difference) -> bool:
-    """Whether the state of a generator that was drawn from differed by then.
+    """Whether the state of a generator that was drawn from differed by then, and had from its beginning.
 
     Not where the operation that differs drew from one whose state was equal: more of it, or fewer.
     """
@@ -221,7 +226,8 @@ def has_rng_difference(difference: Difference) -> bool:
     if origin is not None and origin.draws and origin.generator_differs is False:
         return False
     never = difference.step + 1
-    return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)
+    drawn = (id_ for id_ in difference.drawn if not has_agreed(difference, id_))
+    return any(difference.rng_first.get(id_, never) < never for id_ in drawn)
 
 
 def is_of_data(difference: Difference) -> bool:
