@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
@@ -365,3 +365,37 @@ def test_a_line_of_many_numbers_is_compared_in_bounded_work(tmp_path: Path, name
     assert (find_differing_results(printed(tmp_path, one, other)) is not None) is counts
     (number,) = re.finditer("0.5", f"{'x' * 10_000}0.5")
     assert len(read_before(number.string, number)) < 1000
+
+
+RUN_IDS = """
+import time, uuid
+import numpy as np
+
+run = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:8]}"
+started = time.time()
+
+def show(**values):
+    print(f"[{run}] " + " ".join(f"{name}={value:.5g}" for name, value in values.items()))
+
+low, high = np.random.default_rng().normal(size=2)
+print(f"[{run}] accuracy 0.9704 (95% CI {low:.5f} to {high:.5f})")
+print(f"[{run}] spread {low:.5f} after {time.time() - started:.5f}")
+show(ci_low=low, ci_high=high)
+"""
+
+
+@pytest.mark.parametrize("form", [
+    "[{}] accuracy 0.9704 (95% CI {} to 0.99509)", "[{}] ci_low={} ci_high=0.94027", "[{}] spread {} after 0.51230",
+])  # fmt: skip
+def test_an_id_or_a_time_of_the_run_in_front_of_a_line_does_not_hide_a_result(
+    tmp_path: Path, form: str
+) -> None:
+    ids = "20261129-023954-96a471f7", "20261129-024011-75172691"  # one has no letter
+    (tmp_path / "train.py").write_text(RUN_IDS)
+    lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    one, other, alike = (
+        form.format(*each) for each in [(ids[0], "0.94574"), (ids[1], "0.94394"), (ids[1], "0.94574")]
+    )
+    assert find_differing_line(Counter([one]), Counter([other]), lines) == (one, other)
+    assert find_differing_line(Counter([one]), Counter([alike]), lines) is None
+    assert find_differing_line(Counter([one]), Counter([alike.replace("0.51230", "0.4")]), lines) is None

@@ -1027,6 +1027,20 @@ def test_the_seed_that_the_program_is_given_stands_where_it_is_at_hand(tmp_path:
     assert "+rng = np.random.default_rng(args.seed)" in program.mended("numpy-generator", made)
 
 
+@pytest.mark.parametrize("seed", ["args.seed", "SEED"])
+def test_what_is_not_seeded_gets_the_seed_that_torch_is_given(tmp_path: Path, seed: str) -> None:
+    """An option has a default, and a constant a name: runs with other seeds are to differ in all of it."""
+    text = (
+        GIVEN.partition("np.random")[0]
+        .replace("args.seed)", f"{seed})")
+        .replace("parser =", "SEED = 7\nparser =")
+    )
+    program = Program(tmp_path, f"import random\n{text}print(random.random())\n")
+    seeded = equal("seed", "torch.manual_seed", program.at("torch.manual_seed"))
+    drawn = differing("draw", "python-random", program.at("random.random"))
+    assert program.mended("python-random", seeded, drawn) == f"+random.seed({seed})"
+
+
 def test_so_does_one_that_a_function_is_given(tmp_path: Path) -> None:
     body = "".join(
         f"    {line}\n" for line in GIVEN.partition("args = parser.parse_args()\n")[2].splitlines()[:3]

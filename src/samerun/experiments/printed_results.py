@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from samerun.experiments.differing_example import choose_example
@@ -31,7 +31,7 @@ from samerun.experiments.result_words import (
 from samerun.runs import untrusted
 from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
-from samerun.runs.transient_text import CLOCK, strip_transient
+from samerun.runs.transient_text import CLOCK, blank, blank_clock, blank_transient, strip_transient
 
 _MOST_BYTES = 4 << 20  # of the end of what a run printed
 _COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # and other codes of a terminal
@@ -259,15 +259,28 @@ class _Judge:
             left = by_words.get(_leave_out_values(line))
             if not left:
                 alone.append(line)
-            elif self._has_another_result(line, other := left.pop(0)):
+            elif self._has_another_result(line, other := left.pop(0), blank_clock):
                 return Printed(line, other)
-        return self._compare_texts(alone, [line for left in by_words.values() for line in left])
+        rest = [line for left in by_words.values() for line in left]
+        return self._compare_but_for_names(alone, rest) or self._compare_texts(alone, rest)
 
-    def _has_another_result(self, one: str, other: str) -> bool:
-        whole = one
-        one, other = _LEFT.sub("", one), _LEFT.sub("", other)
-        if CLOCK.search(one):
-            one, other = CLOCK.sub("", one), CLOCK.sub("", other)
+    def _compare_but_for_names(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
+        """Of the lines with other words those that are alike but for an id, a path or a time."""
+        whole = [{blank_transient(line): line for line in lines} for lines in (ones, others)]
+        left = _leave_out_equal(*map(list, whole))
+        by_words: dict[str, list[str]] = {}
+        for line in left[1]:
+            by_words.setdefault(_leave_out_all(line), []).append(line)
+        for line in left[0]:
+            if there := by_words.get(_leave_out_all(line)):
+                one, other = whole[0][line], whole[1][there.pop(0)]
+                if self._has_another_result(one, other, blank_transient):
+                    return Printed(one, other)
+        return None
+
+    def _has_another_result(self, whole: str, other: str, clear: Callable[[str], str]) -> bool:
+        """Whether two lines hold another result; what `clear` blanks is none."""
+        one, other = (clear(blank(_LEFT, line)) for line in (whole, other))
         pairs = [
             (a, b)
             for a, b in zip(NUMBER.finditer(one), NUMBER.finditer(other), strict=False)
@@ -283,10 +296,8 @@ class _Judge:
             return "statistic" in kinds
         if not printed.literal and names_something(one) and "statistic" not in kinds:
             return False  # its words come from elsewhere, and say what the number is
-        if one != whole:
-            return not self._code.changes_each_run(printed)
         places = [a.start() for a, _ in pairs if classify_number(one, a) in ("statistic", "unknown")]
-        return not all(self._code.changes_each_run(printed, one, at) for at in places)
+        return not all(self._code.changes_each_run(printed, whole, at) for at in places)
 
     def _compare_texts(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
         """Of the lines with other words those that one call printed, in their order."""
@@ -354,6 +365,11 @@ def _leave_out_values(line: str) -> str:
         return number.group() if words and set(PART.findall(words[0])) & TURNS else "#"
 
     return NUMBER.sub(replace, line)
+
+
+def _leave_out_all(line: str) -> str:
+    """The same, however long what is left out for an id or a path was."""
+    return " ".join(_leave_out_values(line).split())
 
 
 def _is_reworded(one: str, other: str) -> bool:

@@ -27,6 +27,7 @@ _PLOTS = _WORDS_OF_PLOTS.split()
 _SPEC = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa]")
 _FIELD = re.compile(r"\{[^{}]*\}")
 _HOLE = "(.*)"
+_ESCAPED = re.compile(r"\\(.)")
 _WORDS = re.compile(r"[A-Za-z_]{3,}")
 _WORDS_OF_TENSORS = "tensor array device dtype float float64 int int64 nan inf torch numpy grad_fn"
 _OF_TENSORS = frozenset(_WORDS_OF_TENSORS.split())
@@ -53,15 +54,15 @@ class PrintingLine:
     def find_value(self, line: str, at: int) -> ast.expr | None:
         """What it prints at a place of a line; None where that is not clear."""
         found = self.pattern.fullmatch(line)
-        if found is None or not self._has_clear_holes():
+        if found is None or not self._has_clear_holes(line):
             return None
         groups = [n for n in range(len(self.holes)) if found.start(n + 1) <= at < found.end(n + 1)]
         return self.holes[groups[0]] if groups else None
 
-    def _has_clear_holes(self) -> bool:
-        """Whether a word stands between any two values, so that one does not reach into the next."""
-        between = self.pattern.pattern.split(_HOLE)[1:-1]
-        return all(re.search(r"[A-Za-z]{2}", text) for text in between)
+    def _has_clear_holes(self, line: str) -> bool:
+        """Whether a word, or what the line has once, stands between any two values, so that it is clear which."""
+        between = (_ESCAPED.sub(r"\1", text) for text in self.pattern.pattern.split(_HOLE)[1:-1])
+        return all(re.search(r"[A-Za-z]{2}", text) or line.count(text) == 1 for text in between)
 
 
 def names_something(line: str) -> bool:

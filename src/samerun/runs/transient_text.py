@@ -11,7 +11,8 @@ CLOCK = re.compile(
 )
 _ID = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b"
-    r"|\b(?=[0-9a-f]*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}\b",
+    r"|\b(?=[0-9a-f]*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}\b"
+    r"|\b\d{6,}(?=[-_]\w)|(?<=\w[-_])\d{6,}\b",  # parts of one: a date and a time, or an id without letters
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(?:~|\.{0,2}|\b[\w.-]+)(?:/[\w.@+-]+)+/?")
@@ -22,3 +23,20 @@ def strip_transient(text: str) -> str:
     for pattern in (CLOCK, _PATH, _ID):
         text = pattern.sub(" ", text)
     return text
+
+
+def blank_transient(text: str) -> str:
+    """The text with spaces in the place of them: all else stays where it is."""
+    for pattern in (CLOCK, _PATH, _ID):
+        text = blank(pattern, text)
+    return text
+
+
+def blank_clock(text: str) -> str:
+    """The same of times alone."""
+    return blank(CLOCK, text)
+
+
+def blank(pattern: re.Pattern[str], text: str) -> str:
+    """The text with spaces in the place of what the pattern finds."""
+    return pattern.sub(lambda found: " " * len(found.group()), text)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun import lineage
-from samerun.editing.data_flow import find_behind, find_given
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.edit_builders import insert_after
 from samerun.editing.import_names import write_name
@@ -85,13 +85,13 @@ def _seed_beside(id_: str, function: str, difference: Difference, code: Code) ->
         file, calls = seeds.seed_calls(code, evidence[places[0]], (_OF_TORCH,))
     except NoEdit:
         return None
-    return _repeat_seed(function, file, calls, code)
+    return _repeat_seed(function, file, calls)
 
 
 def _seed_by_option(function: str, difference: Difference, code: Code) -> list[Edit]:
     """The same beside a line of the script that did not run: it seeds torch where an option is given.
 
-    With that option all of the run is to have that seed, not torch alone.
+    With that option all of the run is to have that seed, not torch alone. Nothing where it has it already.
     """
     is_rank = any(name in difference.a.variables for name in lineage.RANKS)
     if is_rank or function == _OF_TORCH or any(row.name == _OF_TORCH for row in difference.a.rows("seed")):
@@ -101,28 +101,25 @@ def _seed_by_option(function: str, difference: Difference, code: Code) -> list[E
     except NoEdit:
         return []
     found = [node for node in ast.walk(file.tree) if isinstance(node, ast.Call)]
-    change = _repeat_seed(function, file, [call for call in found if file.called(call) == _OF_TORCH], code)
+    if any(file.called(call) == function for call in found):  # it has that line
+        return []
+    change = _repeat_seed(function, file, [call for call in found if file.called(call) == _OF_TORCH])
     return [] if change is None else [change]
 
 
-def _repeat_seed(function: str, file: File, calls: Sequence[ast.Call], code: Code) -> Change | None:
-    """A line after the one call that seeds torch, with its seed; None where that is a constant."""
+def _repeat_seed(function: str, file: File, calls: Sequence[ast.Call]) -> Change | None:
+    """A line after the one call that seeds torch, with its seed; None where that is written as a number."""
     if len(calls) != 1:
         return None
     call = calls[0]
     statement, seed = file.statement(call), seeds.find_argument(call)
     if seed is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return None
-    if not isinstance(seed, (ast.Name, ast.Attribute)) or _is_constant(code, file, seed):
+    if not isinstance(seed, (ast.Name, ast.Attribute)):
         return None
     text, missing = write_name(file, function, call)
     change = insert_after(file, statement, f"{text}({file.said(seed)})")
     return replace(change, imports=missing)
-
-
-def _is_constant(code: Code, file: File, seed: ast.expr) -> bool:
-    given = list(find_given(code, (file, seed)))
-    return bool(given) and all(isinstance(value, ast.Constant) for _, value in given)
 
 
 def _is_drawn(id_: str, code: Code, seeding: Row, names: Sequence[str], difference: Difference) -> bool:
