@@ -384,9 +384,14 @@ show(ci_low=low, ci_high=high)
 """
 
 
-@pytest.mark.parametrize("form", [
-    "[{}] accuracy 0.9704 (95% CI {} to 0.99509)", "[{}] ci_low={} ci_high=0.94027", "[{}] spread {} after 0.51230",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "form",
+    [
+        "[{}] accuracy 0.9704 (95% CI {} to 0.99509)",
+        "[{}] ci_low={} ci_high=0.94027",
+        "[{}] spread {} after 0.51230",
+    ],
+)
 def test_an_id_or_a_time_of_the_run_in_front_of_a_line_does_not_hide_a_result(
     tmp_path: Path, form: str
 ) -> None:

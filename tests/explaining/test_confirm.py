@@ -70,6 +70,21 @@ def test_what_differs_in_a_process_that_another_started_is_later(process: str, o
     assert judge(Comparison("differs", Scope(("a", "b")), difference=found), first) == outcome
 
 
+@pytest.mark.parametrize(
+    ("place", "shows", "outcome"),
+    [(9, (0, "data"), "mended"), (5, (0, "data"), "still"), (9, (0, "forward"), "still"), (9, None, "still")],
+)
+def test_a_model_that_is_made_after_a_first_call_of_a_module_shows_in_a_batch(
+    place: int, shows: tuple[int, str] | None, outcome: str
+) -> None:
+    """After that of a transform, say: what differs in the batch then is later, by the records' order."""
+    weights = Difference(step=0, phase="forward", what="operation", place=7, shows=shows)
+    found = Difference(step=0, phase="data", what="input", place=place)
+    assert judge(Comparison("differs", Scope(("a", "b")), difference=found), weights) == outcome
+    other = replace(found, process="rank1")
+    assert judge(Comparison("differs", Scope(("a", "b")), difference=other), weights) == "still"
+
+
 def test_an_operation_is_where_it_shows_or_before() -> None:
     batch = Difference(step=3, phase="data", what="batch")
     made = Difference(step=3, phase="forward", what="operation", shows=(3, "data"))

@@ -60,7 +60,7 @@ class PrintingLine:
         return self.holes[groups[0]] if groups else None
 
     def _has_clear_holes(self, line: str) -> bool:
-        """Whether a word, or what the line has once, stands between any two values, so that it is clear which."""
+        """Whether a word, or what the line has once, stands between any two values: they do not touch."""
         between = (_ESCAPED.sub(r"\1", text) for text in self.pattern.pattern.split(_HOLE)[1:-1])
         return all(re.search(r"[A-Za-z]{2}", text) or line.count(text) == 1 for text in between)
 

@@ -82,10 +82,23 @@ def _is_later(found: Difference, original: Difference) -> bool:
     if original.kind in _FLOW and found.kind in _FLOW:
         return False  # how often a loop turns is another number each time: later says nothing
     if find_position(found) != find_position(original) and not _is_evaluation_apart(found, original):
+        if _is_of_a_batch(original, found):
+            return found.place > original.place
         return find_position(found) > find_position(original)
     if found.process.startswith(f"{original.process}."):  # a process is compared before those that it starts
         return True
     return found.place > original.place and _record(found) != _record(original)
+
+
+def _is_of_a_batch(original: Difference, found: Difference) -> bool:
+    """Whether an operation shows where the other difference is, though its phase is a later one.
+
+    What comes after a first call of a module, a transform say, is a part of the forward pass until there is a
+    batch: another model may be made there.
+    """
+    if original.shows is None or found.process != original.process:
+        return False
+    return _place(*original.shows) <= find_position(found) < find_position(original)
 
 
 def _is_evaluation_apart(found: Difference, original: Difference) -> bool:
