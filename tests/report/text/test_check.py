@@ -54,6 +54,10 @@ def test_a_file_that_one_run_leaves_to_the_next_suggests_scratch(source: str, tm
     cause = replace(DIFFERS.causes[0], source=source)
     assert "samerun check --scratch --" in shown(replace(DIFFERS, causes=(cause,)), tmp_path)
     assert "--scratch" not in without
+    failed = replace(
+        DIFFERS, output=("EOFError: EOF when reading a line",)
+    )  # it found what the first had left, say
+    assert "samerun check --scratch --" in shown(failed, tmp_path)
 
 
 def test_what_is_controlled_on_request_alone_is_asked_for(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ def test_what_parts_later_for_a_reason_of_its_own():
         "a second one, not caused by it, starts at step 3, at c.py:9 (aten.bernoulli_.float): "
         "it draws from a generator whose state differs, and 1 more"
     )
+    assert said(replace(DIFFERENCE, further=(replace(more, kind="flow"), more)), "later") == (
+        "from step 3 on the runs take other ways, perhaps by it: "
+        "c.py:9 (aten.bernoulli_.float) is in one alone, and 1 more"
+    )
 
 
 def test_only_a_batch_is_said_to_have_other_content():

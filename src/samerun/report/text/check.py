@@ -66,7 +66,8 @@ def _list_next(result: CheckResult) -> list[Text]:
                     + causes.describe_side_effects(result.causes),
                 )
             )
-        if command and any(cause.source in in_folder() for cause in result.causes):
+        # one that ended otherwise than the others may have found what they left there
+        if command and (result.output or any(cause.source in in_folder() for cause in result.causes)):
             steps.append(
                 (f"samerun check --scratch -- {command}", "a fresh copy of this folder for each run")
             )

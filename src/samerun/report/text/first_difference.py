@@ -152,15 +152,20 @@ _REASONS = {
     "origin": "equal inputs, different outputs",
     "rng": "it draws from a generator whose state differs",
     "gap": "its memory was written past torch",
-    "flow": "only one of the runs has it",
 }
 
 
 def _describe_further(further: Sequence[LaterDifference]) -> str:
-    """What differs after it with equal inputs: it does not follow from it, but may have the same cause."""
+    """What differs after it with equal inputs: it does not follow from it, but may have the same cause.
+
+    What only one run does may follow from it, and so may what comes after that.
+    """
     first = further[0]
     more = f", and {len(further) - 1} more" if len(further) > 1 else ""
     where = _format_by(first.call_site, first.op)
+    if first.kind == "flow":
+        ways = f"from step {first.step} on the runs take other ways, perhaps by it"
+        return f"{ways}: {where} is in one alone{more}"
     start = f"a second one, not caused by it, starts at step {first.step}, at {where}"
     return f"{start}: {_REASONS[first.kind]}{more}"
 
