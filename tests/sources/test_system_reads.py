@@ -384,6 +384,7 @@ def test_what_a_database_drew_comes_before_a_value_that_was_read_later(tmp_path)
     read = differing("system", "http.client.HTTPResponse.read", program.at("read"))
     found = system.recognise(program.difference(drew, read, phase="data", what="batch"))
     assert (found.strength, found.call_site) == (0.4, program.at("execute"))
+    assert "ORDER BY id" in found.advice
 
 
 def test_a_clock_that_was_read_before_other_samples_is_tried_where_nothing_else_is(tmp_path):

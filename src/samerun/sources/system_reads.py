@@ -31,6 +31,7 @@ from samerun.sources.patching.system_calls.calls import (
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
+_NO_SEED = "ask for the rows in an order (ORDER BY id), and draw in Python: RANDOM() of SQLite takes no seed"
 _NUMBERED = "name the files by a number: open(os.path.join(folder, f'{number:03}'), 'wb')"
 
 
@@ -127,7 +128,7 @@ class SystemReads(World):
         drawn = [row for row in reads if (row.name or "").startswith(DRAWS_OF_ITS_OWN)]
         if drawn:
             text = f"{drawn[-1].name} drew random numbers at {drawn[-1].call_site} before the data differed"
-            return Evidence(self.id, Strength.PLAUSIBLE, text, drawn[-1].call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, text, drawn[-1].call_site, _NO_SEED)
         last = reads[-1]
         text = f"{last.name} was read at {last.call_site or 'an unknown line'} before the data differed"
         return Evidence(self.id, Strength.SLIGHT, text, last.call_site)

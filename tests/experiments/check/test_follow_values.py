@@ -149,6 +149,19 @@ def test_what_was_read_of_files_that_are_equal_is_not_their_doing(
     assert [cause.source for cause in follow(folder, [a, b, b], Findings()).causes] == ["input-data"]
 
 
+@pytest.mark.parametrize(("line", "advice"), [(6, "ORDER BY id"), (7, None)])
+def test_what_is_recorded_of_a_source_at_the_line_knows_the_advice(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch, line: int, advice: str | None
+) -> None:
+    folder, (a, b) = runs
+    evidence = Evidence("system-reads", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), ()))
+    recorded = Evidence("system-reads", Strength.PLAUSIBLE, "", f"train.py:{line}", "ORDER BY id")
+    found = follow(folder, [a, b, b], Findings(), evidence=(recorded,))
+    without = follow(folder, [a, b, b], Findings())
+    assert found.causes[0].advice == (advice or without.causes[0].advice) != ""
+
+
 def test_beside_a_race_as_many_runs_must_agree_as_for_any_cause(
     runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def follow_values(
         ruled_out.add(InputData.id)  # other bytes of equal files: something chose another file, or place
     found = [item for item in evidence if item.source not in ruled_out]
     found = [item for item in found if not _is_known_better(item, closer.explained.evidence)]
+    found = [_take_advice(item, closer.explained.evidence) for item in found]
     if was_seen:
         return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
     runs = SURE - 1 if is_free(closer.explained.evidence) else 1  # what races may agree by luck
@@ -161,6 +162,13 @@ def _is_known_better(item: Evidence, recorded: Sequence[Evidence]) -> bool:
         and sources[other.source].kind is Kind.ORDER
         for other in recorded
     )
+
+
+def _take_advice(item: Evidence, recorded: Sequence[Evidence]) -> Evidence:
+    """With the advice of what was recorded of that source at that line: it knows what was called."""
+    known = (other for other in recorded if (other.source, other.call_site) == (item.source, item.call_site))
+    advice = item.advice or next((other.advice for other in known if other.advice), None)
+    return replace(item, advice=advice)
 
 
 def _put_found_first(causes: tuple[Cause, ...], found: list[Evidence]) -> tuple[Cause, ...]:
