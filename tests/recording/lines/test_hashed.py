@@ -41,7 +41,7 @@ def look(folder: Path, text: str, sites: str) -> list[str]:
 
 
 HOLDS = """
-import pathlib, enum
+import pathlib, enum, numpy
 class Node: pass
 class Kind(enum.Enum):
     A = 1
@@ -63,6 +63,8 @@ order = nodes.order()
         ("[('a', 1), ('b', 2.0)]", "texts"),
         ("[pathlib.PurePosixPath('a')]", "texts"),
         ("list(Kind)", "texts"),
+        ("numpy.array(['a', 'b'])", "texts"),
+        ("numpy.array(['a', Node()])", "other"),
         ("['a', Node()]", "other"),
         ("[('a', Node())]", "other"),
         ("[Node]", "other"),

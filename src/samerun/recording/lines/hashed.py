@@ -9,6 +9,7 @@ import builtins
 import enum
 import itertools
 import linecache
+import math
 import os
 import pathlib
 import sys
@@ -153,14 +154,24 @@ def _classify_line(frame: FrameType, statement: Statement | None) -> Iterable[st
 
 
 def _is_of_values(frame: FrameType, owner: str) -> bool:
-    """Whether a method is one of a text or a container: it gives a part of what is in it."""
-    return bool(owner) and issubclass(type(find_value(frame, owner)), (*_PLAIN, *_CONTAINERS))
+    """Whether a function is a text's or a container's, which give a part of it, or of arrays or numbers."""
+    value = find_value(frame, owner) if owner else NOTHING
+    if issubclass(type(value), ModuleType):
+        return value is sys.modules.get("numpy") or value is math
+    return issubclass(type(value), (*_PLAIN, *_CONTAINERS))
+
+
+def _is_numpys(kind: type) -> bool:
+    """Whether it is a text or a number of NumPy's: they are hashed as Python's are."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and issubclass(kind, (numpy.str_, numpy.bytes_, numpy.number, numpy.bool_))
 
 
 def _classify(value: Any, depth: int) -> Iterable[str]:
     """The kinds of what is hashed where this value is, or what it holds; none for an empty container."""
     kind = type(value)
-    if kind in _ALWAYS_ALIKE or type.__getattribute__(kind, "__hash__") in _BY_NAME:
+    is_plain = kind in _ALWAYS_ALIKE or _is_numpys(kind)
+    if is_plain or type.__getattribute__(kind, "__hash__") in _BY_NAME:
         yield TEXTS
     elif kind in _CONTAINERS and depth < _DEEPEST:
         for parts in (value, value.values()) if kind is dict else (value,):
