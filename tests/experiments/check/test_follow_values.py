@@ -162,6 +162,23 @@ def test_what_is_recorded_of_a_source_at_the_line_knows_the_advice(
     assert found.causes[0].advice == (advice or without.causes[0].advice) != ""
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_is_found_is_no_suspect_as_well(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    folder, (a, b) = runs
+    monkeypatch.setattr(
+        module,
+        "explain_origins",
+        lambda *_: Followed((Evidence("numpy-global", Strength.STRONG, "", "train.py:6"),), ()),
+    )
+    suspects = tuple(Cause(source, False, "", "not the first") for source in ("numpy-global", "clock"))
+    best = Evidence("memory-address", Strength.SEEN if seen else Strength.SLIGHT, "", "train.py:1")
+    found = follow(folder, [a, b, b], Findings((), suspects), evidence=(best,), spent=2 if seen else 3)
+    assert [cause.source for cause in found.causes] == ["numpy-global"]
+    assert [cause.source for cause in found.suspects] == ["clock"]
+
+
 def test_beside_a_race_as_many_runs_must_agree_as_for_any_cause(
     runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ def follow_values(
     found = [item for item in found if not _is_known_better(item, closer.explained.evidence)]
     found = [_take_advice(item, closer.explained.evidence) for item in found]
     if was_seen:
-        return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
+        return _replace_causes(findings, _put_seen_first(findings.causes, found), findings.suspects, notes)
     runs = SURE - 1 if is_free(closer.explained.evidence) else 1  # what races may agree by luck
     proved = bool(seen.given) and _goes_on_alike(trials, seen, runs, at)
     if proved:
@@ -96,6 +96,13 @@ def follow_values(
     elif proof is not None:
         causes, others = _try_found(closer, causes, found, proof)
         suspects = others + suspects
+    return _replace_causes(findings, causes, suspects, notes)
+
+
+def _replace_causes(
+    findings: Findings, causes: tuple[Cause, ...], suspects: tuple[Cause, ...], notes: tuple[str, ...]
+) -> Findings:
+    """The findings with these causes, none of which is a suspect as well."""
     named = {cause.source for cause in causes}
     suspects = tuple(each for each in suspects if each.source not in named)
     return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
