@@ -198,9 +198,10 @@ class Rng(Source):
         given = self._from_system(difference, first)
         if given is not None:
             return given
+        found = None
         if first is not None and first <= difference.step and self.id in difference.drawn:
-            return self._from_state(difference, first)
-        return self._before_seeding(difference) or self._in_a_helper(difference)
+            found = self._from_state(difference, first)
+        return found or self._before_seeding(difference) or self._in_a_helper(difference)
 
     def _from_system(self, difference: Difference, first: int | None) -> Evidence | None:
         """The script had it take a seed of the system's."""
