@@ -104,9 +104,7 @@ class Generators(NamedTuple):
 
     first: dict[str, int]  # the first step at which each one's state differs
     drawn: frozenset[str]  # those that were drawn from
-    agreed: frozenset[
-        str
-    ]  # those whose states were the same at some time, whatever they were before or after
+    agreed: frozenset[str]  # those whose states were the same at some time, whatever they were otherwise
 
 
 def find_generators(paired: TracePair, divergence: Divergence, step: int) -> Generators:

@@ -22,7 +22,7 @@ from samerun import callsite
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONTEXTS = contextlib.contextmanager.__code__.co_filename
 _MOST = 20_000  # objects that are looked at: 10 to 20 ms
-_WITHOUT = (ModuleType, bool, bytes, complex, float, int, str, type(None))
+_WITHOUT = (bool, bytes, complex, float, int, str, type(None))
 
 
 def leave_importers_out() -> None:
@@ -45,7 +45,11 @@ def _list_importing() -> list[FrameType]:
 
 def unfreeze_where_seen() -> None:
     """To be called as the process ends: what is frozen is collected again where the script would notice."""
-    if _has_finaliser(_list_own_modules()):
+    try:
+        seen = _has_finaliser(_list_own_modules())
+    except Exception:  # an odd object: better slow than otherwise
+        seen = True
+    if seen:
         gc.unfreeze()  # what is left is finalised in the order of a plain program
 
 
@@ -72,7 +76,7 @@ def _has_finaliser(modules: Iterable[ModuleType]) -> bool:
     left = _MOST
     while ahead:
         value = ahead.pop()
-        if type(value) in _WITHOUT or id(value) in seen:
+        if type(value) in _WITHOUT or issubclass(type(value), ModuleType) or id(value) in seen:
             continue
         seen.add(id(value))
         left -= 1
