@@ -11,7 +11,7 @@ MOST = 0.02  # of all module-level functions
 # The first word of a name: a verb of the list, which grows with the names, or that of a question.
 _VERBS = """
     act add admit adopt advise aim align answer append apply arrange ask assert assign attach audit
-    average avoid become begin bind bisect blend bring broadcast build call cancel capture carry
+    average avoid become begin bind bisect blank blend bring broadcast build call cancel capture carry
     change check choose claim classify clean clear clip clone close coarsen collect colour combine
     come compare compile complain complete compute confirm connect convert copy correlate count cover create
     cut decide decode deduplicate demand derive describe detach diagnose diff digest direct disable
@@ -37,7 +37,7 @@ _VERBS = """
 """
 _QUESTIONS = """
     acts appends are augments began begins belongs binds brings can cannot cleans computes decides did
-    differs does draws ends finds forks gives goes had hands has hashes holds is keeps keys lacks
+    differs does draws ends finalises finds forks gives goes had hands has hashes holds is keeps keys lacks
     leaves lies lists lives loses makes may must names needed needs only owns passes points pops prepares
     reads returns seeds shares should shows stands starts takes trains uses waits was were works
     writes
