@@ -253,3 +253,9 @@ def test_what_may_have_got_another_name_meanwhile_counts(build: Builder) -> None
     one, two = (saves(("last.pt", text), ("last.pt", "end")) for text in ("one", "two"))
     assert alike(build, [other, *one], [other, *two])
     assert not alike(build, [named, *one], [named, *two])
+    backup = record(1, "optimizer", "written", RENAMED, detail="last.pt.bak")
+    assert not alike(build, [backup, *one], [backup, *two])
+    read = record(1, "optimizer", "opened", "open", detail="last.pt")  # as shutil.copy does
+    assert not alike(build, [read, *one], [read, *two])
+    elsewhere = {**read, "detail": "data.pt"}
+    assert alike(build, [elsewhere, *one], [elsewhere, *two])

@@ -404,3 +404,12 @@ def test_an_id_or_a_time_of_the_run_in_front_of_a_line_does_not_hide_a_result(
     assert find_differing_line(Counter([one]), Counter([other]), lines) == (one, other)
     assert find_differing_line(Counter([one]), Counter([alike]), lines) is None
     assert find_differing_line(Counter([one]), Counter([alike.replace("0.51230", "0.4")]), lines) is None
+
+
+def test_lines_that_name_other_paths_may_come_in_another_order() -> None:
+    """Each with its own result: paths of the run are of any length."""
+    ones = ["/tmp/run_7/a.png score 0.3", "/tmp/run_7/long.png score 0.5"]
+    others = ["/tmp/run_123/long.png score 0.5", "/tmp/run_123/a.png score 0.3"]
+    assert find_differing_line(Counter(ones), Counter(others)) is None
+    moved = [others[0], others[1].replace("0.3", "0.25")]
+    assert find_differing_line(Counter(ones), Counter(moved)) == (ones[0], moved[1])

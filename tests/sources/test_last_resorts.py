@@ -541,3 +541,9 @@ def test_a_generator_that_was_in_the_same_state_and_is_drawn_from_more_often_is_
     found = threads.recognise(batch(agreed=frozenset({"numpy-global"}), **later))
     assert (found and found.strength) == (Strength.STRONG if others else None)
     assert threads.recognise(batch(**later)) is None
+    # What enters torch differs already: what the system gave may decide how often NumPy's is drawn from.
+    enters = origin("aten::lift_fresh", inputs_equal=False)
+    found = threads.recognise(operation(origin=enters, agreed=frozenset({"numpy-global"}), **later))
+    assert (found and (found.strength, found.beyond_control)) == (
+        (Strength.STRONG, False) if others else None
+    )

@@ -148,6 +148,8 @@ def test_a_generator_of_the_scripts_own_is_fed_by_another_source():
     found = source.recognise(operation(origin=own))
     assert found.strength == 0.4
     assert found.advice.startswith("generator.manual_seed(0)")  # seeding the default one does nothing for it
+    seeded = source.recognise(operation(origin=own, agreed=frozenset({"torch-cpu"})))
+    assert seeded == found  # whatever state the default one was in
     seeds = operation(origin=own, rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
     assert find_sources()["python-random"].recognise(seeds).strength >= 0.4
     others = operation(

@@ -17,7 +17,7 @@ from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Difference, Row
 from samerun.runs.reading import Trace
 from samerun.runs.recorder_errors import explain_broken
-from samerun.runs.schema import SAVED, TRAINING
+from samerun.runs.schema import RENAMED, SAVED, TRAINING
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -205,22 +205,29 @@ def _select(trace: Trace) -> tuple[Ints, Ints]:
 def _find_overwritten(trace: Trace) -> list[int]:
     """The positions of what was saved into a file that was saved into again: each so many seconds, say.
 
-    Not where other files of that kind were written as well: what was in it may be there under another name.
+    Not where what was in it may still be there: it was read, as a copy is made, files were renamed, or others
+    of that kind were written.
     """
     import numpy as np
 
     kept: dict[str, list[int]] = {}
     others: set[str] = set()
+    read: set[str | None] = set()
     path = None
-    positions = np.flatnonzero(trace.is_one_of("what", {"written", "saved"}))
+    positions = np.flatnonzero(trace.is_one_of("what", {"written", "saved", "opened"}))
     for at, row in zip(positions.tolist(), map(trace.row, positions.tolist()), strict=True):
-        if row.what == "written":
+        if row.what == "opened":
+            read.add(row.detail)
+        elif row.what == "written":
+            if row.name == RENAMED:
+                return []
             path = row.detail if row.name == SAVED else None
             others.update([] if path is not None else [_get_suffix(row.detail)])
         elif path is not None:
             kept.setdefault(path, []).append(at)
             path = None
-    return [at for path, made in kept.items() if _get_suffix(path) not in others for at in made[:-1]]
+    gone = {path for path in kept if path not in read and _get_suffix(path) not in others}
+    return [at for path in gone for at in kept[path][:-1]]
 
 
 def _get_suffix(path: str | None) -> str:

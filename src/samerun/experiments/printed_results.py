@@ -266,13 +266,15 @@ class _Judge:
 
     def _compare_but_for_names(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
         """Of the lines with other words those that are alike but for an id, a path or a time."""
-        whole = [{blank_transient(line): line for line in lines} for lines in (ones, others)]
+        whole = [
+            {" ".join(blank_transient(line).split()): line for line in lines} for lines in (ones, others)
+        ]
         left = _leave_out_equal(*map(list, whole))
         by_words: dict[str, list[str]] = {}
         for line in left[1]:
-            by_words.setdefault(_leave_out_all(line), []).append(line)
+            by_words.setdefault(_leave_out_values(line), []).append(line)
         for line in left[0]:
-            if there := by_words.get(_leave_out_all(line)):
+            if there := by_words.get(_leave_out_values(line)):
                 one, other = whole[0][line], whole[1][there.pop(0)]
                 if self._has_another_result(one, other, blank_transient):
                     return Printed(one, other)
@@ -365,11 +367,6 @@ def _leave_out_values(line: str) -> str:
         return number.group() if words and set(PART.findall(words[0])) & TURNS else "#"
 
     return NUMBER.sub(replace, line)
-
-
-def _leave_out_all(line: str) -> str:
-    """The same, however long what is left out for an id or a path was."""
-    return " ".join(_leave_out_values(line).split())
 
 
 def _is_reworded(one: str, other: str) -> bool:

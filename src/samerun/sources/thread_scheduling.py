@@ -142,9 +142,12 @@ class ThreadScheduling(Source):
                 f"{alive}, and {shared} was in the same state in both runs until it was drawn from more "
                 "often in one of them"
             )
-            if difference.origin is None:  # something else may decide how often
-                return Evidence(self.id, Strength.STRONG, text, found.call_site)
-            return Evidence(self.id, Strength.SEEN, text, found.call_site, beyond_control=True)
+            origin = difference.origin
+            if (
+                origin is not None and origin.inputs_equal
+            ):  # no operation before it drew another number of times
+                return Evidence(self.id, Strength.SEEN, text, found.call_site, beyond_control=True)
+            return Evidence(self.id, Strength.STRONG, text, found.call_site)
         if (found.name or "").endswith(TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
         arrived = rows.list_racing(difference, "arrival")

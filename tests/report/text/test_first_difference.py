@@ -35,8 +35,8 @@ def test_what_parts_later_for_a_reason_of_its_own():
         "it draws from a generator whose state differs, and 1 more"
     )
     assert said(replace(DIFFERENCE, further=(replace(more, kind="flow"), more)), "later") == (
-        "from step 3 on the runs take other ways, perhaps by it: "
-        "c.py:9 (aten.bernoulli_.float) is in one alone, and 1 more"
+        "from step 3 on the runs take different paths, perhaps because of it: "
+        "only one of them has c.py:9 (aten.bernoulli_.float), and 1 more"
     )
 
 

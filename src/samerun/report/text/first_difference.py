@@ -164,8 +164,8 @@ def _describe_further(further: Sequence[LaterDifference]) -> str:
     more = f", and {len(further) - 1} more" if len(further) > 1 else ""
     where = _format_by(first.call_site, first.op)
     if first.kind == "flow":
-        ways = f"from step {first.step} on the runs take other ways, perhaps by it"
-        return f"{ways}: {where} is in one alone{more}"
+        apart = f"from step {first.step} on the runs take different paths, perhaps because of it"
+        return f"{apart}: only one of them has {where}{more}"
     start = f"a second one, not caused by it, starts at step {first.step}, at {where}"
     return f"{start}: {_REASONS[first.kind]}{more}"
 

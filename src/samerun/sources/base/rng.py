@@ -174,7 +174,7 @@ class Rng(Source):
             reseeded = self._reseeded(difference)
             if reseeded is not None:
                 return self._given(reseeded)
-            if _rows.has_agreed(difference, self.id):
+            if _rows.has_agreed(difference, self.id) and not difference.origin.own_generator:
                 return self._from_system(difference, None)
             site = difference.origin.call_site or difference.call_site
             if difference.origin.own_generator:
