@@ -12,7 +12,9 @@ from samerun.experiments.written_results import (
     describe_unjudged,
     find_differing_value,
     has_same_files,
+    list_other_fractions,
     list_other_texts,
+    list_results,
     list_unclassified,
     list_unread,
 )
@@ -48,6 +50,13 @@ def judged(
     runs = wrote(folder, *({path: WrittenFile("train.py:3", {name: value})} for value in (one, other)))
     found = find_differing_value(runs, lines)
     return None if found is None else (found.path, found.name, found.one, found.other, found.site)
+
+
+def test_fractions_are_results_by_their_names_or_others_and_times_are_neither(tmp_path: Path) -> None:
+    values: dict[str, Value] = {"auroc": 0.5, "0.kappa": 0.25, "step": 3, "seconds": 1.5, "name": "x"}
+    (run,) = wrote(tmp_path, {"m.json": WrittenFile("train.py:3", values)})
+    assert list_results(run) == {"m.json": {"auroc": 0.5}}
+    assert list_other_fractions(run) == {"m.json": {"0.kappa": 0.25}}
 
 
 @pytest.mark.parametrize("name", ["accuracy", "test.val_loss", "3.f1", "share"])

@@ -18,6 +18,7 @@ from samerun.explaining.confirm import (
     list_unconfirmed,
 )
 from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.sources.catalogue import find_sources
 
 HERE = Difference(step=3, phase="forward", what="output")
 SAME = Comparison("same", Scope(("a", "b")))
@@ -171,6 +172,27 @@ def test_two_sources_at_fault_at_once_are_confirmed_together() -> None:
     assert names(found)["confirmed"] == ["a", "b"]
     assert all(cause.together for cause in found.causes)
     assert found.ruled_out == ()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_is_no_longer_seen_beside_a_better_one_is_not_tried_with_it(
+    monkeypatch: pytest.MonkeyPatch, shown: bool
+) -> None:
+    """A clock is read beside another seed; with the generator held that made the seed, none is another."""
+    seen = evidence("clock")[0] if shown else None
+    monkeypatch.setattr(type(find_sources()["clock"]), "recognise", lambda self, difference: seen)
+    trials = Trials(lambda held: len(held) > 1)
+    found = confirm(HERE, evidence("a", "clock"), trials, lambda source: True)
+    assert (("a", "clock") in [sources for sources, _ in trials.tried]) is shown
+    assert names(found)["confirmed"] == (["a", "clock"] if shown else [])
+    assert found.unseen == (frozenset() if shown else {"clock"})
+
+
+def test_what_was_not_seen_beside_a_better_one_is_not_tried_again_later() -> None:
+    trials = Trials(lambda held: len(held) > 1)
+    before = evidence("a", "clock")
+    confirm(HERE, evidence("b"), trials, lambda _: True, already_refuted=before, unseen=frozenset({"clock"}))
+    assert [sources for sources, _ in trials.tried if "clock" in sources] == []
 
 
 def test_of_candidates_that_mend_together_only_those_needed_are_kept() -> None:

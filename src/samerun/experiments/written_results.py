@@ -217,11 +217,30 @@ def list_results(run: Run) -> dict[str, dict[str, Value]]:
     return {path: values for path, values in found.items() if values}
 
 
+def list_other_fractions(run: Run) -> dict[str, dict[str, Value]]:
+    """By file: the fractions that a run wrote of which no name says what they are."""
+    found = {
+        path: {name: value for name, value in file.values.items() if _is_of_no_kind(path, name, value)}
+        for path, file in load_written(run.path).items()
+    }
+    return {path: values for path, values in found.items() if values}
+
+
 def _is_locked(path: str, name: str, value: Value) -> bool:
     if is_array(path, name):
         return _is_named_result(path, name, value)
+    return _is_fraction(name, value) and classify_name(find_key(name)) == "result"
+
+
+def _is_of_no_kind(path: str, name: str, value: Value) -> bool:
+    if is_array(path, name) or not _is_fraction(name, value):
+        return False
     key = find_key(name)
-    return isinstance(value, float) and not key.startswith(VALUE_OF) and classify_name(key) == "result"
+    return classify_name(key) not in ("result", "other") and not is_of_time(key)
+
+
+def _is_fraction(name: str, value: Value) -> bool:
+    return isinstance(value, float) and not find_key(name).startswith(VALUE_OF)
 
 
 def has_same_files(runs: Sequence[Run]) -> bool:

@@ -36,6 +36,7 @@ class Findings:
     ruled_out: tuple[Cause, ...] = ()  # the runs still diverge there with it controlled
     notes: tuple[str, ...] = field(default=())
     then: Difference | None = None  # where runs in which the confirmed causes are held still differ
+    unseen: frozenset[str] = frozenset()  # of those ruled out: not seen once a better one is controlled
     past_setup: bool = False  # the confirmed causes are behind what differs after the setup as well
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from samerun.comparing.comparison import Comparison
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.delta_debugging import find_smallest
+from samerun.explaining.explain import explain
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.base.system_value import World
@@ -119,10 +120,12 @@ def confirm(
     to_the_end: bool = False,
     refuted_since: Callable[[Evidence], bool] = lambda item: False,
     already_refuted: Sequence[Evidence] = (),
+    unseen: frozenset[str] = frozenset(),
 ) -> Findings:
     """Try the best candidates in turn, then all of them together; the first that fixes it is the cause.
 
-    `already_refuted`: what failed alone before; it is tried again together with the candidates.
+    `already_refuted`: what failed alone before; it is tried again together with the candidates, but for the
+    `unseen` (as in `Findings`).
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
     not there every time can be absent by luck; next to none must hold in six, and so must what is not
@@ -147,6 +150,7 @@ def confirm(
         weaker = [item for item in evidence if item.strength < Strength.SEEN]
         candidates = [item for item in candidates if item not in weaker]
     refuted: list[Evidence] = [*already_refuted]
+    parted: dict[str, Difference] = {}  # by what was controlled: where the runs parted all the same
     notes: list[str] = []
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
@@ -162,13 +166,16 @@ def confirm(
             return _make_findings([item], left, refuted, notes)
         if outcome == "still":
             refuted.append(item)
+            if comparison.difference is not None:
+                parted[item.source] = comparison.difference
         else:
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
-    if len(refuted) >= 2 and len(refuted) > len(already_refuted):
+    together = _keep_shown([item for item in refuted if item.source not in unseen], parted)
+    if len(together) >= 2 and len(refuted) > len(already_refuted):
         # Each of them failed alone; best evidence first, so that it is kept.
         needed = (
-            find_smallest(refuted, lambda part: fixes(part, 2), fail_alone=refuted)
-            if fixes(refuted, 2)
+            find_smallest(together, lambda part: fixes(part, 2), fail_alone=together)
+            if fixes(together, 2)
             else []
         )
         if needed and (all(map(points, needed)) or fixes(needed, SURE)):
@@ -177,7 +184,27 @@ def confirm(
     gone = [*refuted, *weaker]
     left = [item for item in evidence if item not in gone and not refuted_since(item)]
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
-    return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)))
+    alone = frozenset(item.source for item in refuted if item not in together)
+    return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)), unseen=alone)
+
+
+def _keep_shown(refuted: Sequence[Evidence], parted: Mapping[str, Difference]) -> list[Evidence]:
+    """Those that may explain a difference together.
+
+    Not what is no longer seen once a better candidate is controlled, such as a clock that is read beside
+    another seed: that seed was made of what the candidate gives. Runs may agree by luck with it controlled.
+    """
+    kept: list[Evidence] = []
+    for item in refuted:
+        left = (parted[better.source] for better in kept if better.source in parted)
+        if all(_is_still_seen(item.source, difference) for difference in left):
+            kept.append(item)
+    return kept
+
+
+def _is_still_seen(id_: str, difference: Difference) -> bool:
+    source = find_sources().get(id_)
+    return source is None or bool(explain(difference, [source])[0])
 
 
 def _is_seen_at_the_difference(item: Evidence, original: Difference) -> bool:

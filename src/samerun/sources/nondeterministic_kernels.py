@@ -5,6 +5,7 @@ https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.htm
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,8 +31,11 @@ _VALID = (":4096:8", ":16:8")  # https://docs.nvidia.com/cuda/cublas/#results-re
 # On the CPU it is no race: its driver reads memory that nothing has written (ops/families/lstsq.py).
 _LSTSQ, _DRIVER = "aten.linalg_lstsq", '"gelsd"'
 _OTHER_DRIVER = (
-    f"torch.linalg.lstsq(…, driver={_DRIVER}): the default one reads memory that nothing has written"
+    f"torch.linalg.lstsq(…, driver={_DRIVER}) on the CPU (a GPU has no such driver): the default one reads "
+    "memory that nothing has written"
 )
+_MATRIX = ("A", "input")
+_NAMED = (ast.Name, ast.Attribute, ast.expr_context)
 
 
 class NondeterministicKernels(Setting):
@@ -147,12 +151,10 @@ class NondeterministicKernels(Setting):
 
         if _is_least_squares(difference):
             file, calls = code.calls(site)
-            found = [
-                set_keyword(file, each, "driver", _DRIVER) for each in calls if get_last_name(each) == "lstsq"
-            ]
+            found = [each for each in calls if get_last_name(each) == "lstsq"]
             if not found:
                 raise NoEdit(_OTHER_DRIVER)
-            return found
+            return [set_keyword(file, each, "driver", _name_driver(each)) for each in found]
         said = difference.a.settings.get(self.id, {})
         if said.get("deterministic") and not said.get("warn_only"):
             op = difference.origin.op if difference.origin else "the operation"
@@ -168,6 +170,17 @@ class NondeterministicKernels(Setting):
 def _is_least_squares(difference: Difference) -> bool:
     origin = difference.origin
     return origin is not None and origin.op.startswith(_LSTSQ) and not op_families.uses_cuda(difference)
+
+
+def _name_driver(call: ast.Call) -> str:
+    """The driver as code: that of the CPU, where nothing rules out that the same line works on a GPU too.
+
+    There torch has `gels` alone. Raises NoEdit where the line does not have a name for the tensor.
+    """
+    first = call.args[0] if call.args else next((it.value for it in call.keywords if it.arg in _MATRIX), None)
+    if first is None or not all(isinstance(node, _NAMED) for node in ast.walk(first)):
+        raise NoEdit(_OTHER_DRIVER)
+    return f"None if {ast.unparse(first)}.is_cuda else {_DRIVER}"
 
 
 def _belongs_elsewhere(difference: Difference) -> bool:

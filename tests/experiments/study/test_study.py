@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.results_cache import FILE, Ledger
 from samerun.experiments.study.study import StudyRequest, study
 from samerun.experiments.study.tasks import Task, TaskResult
+from samerun.report.text.study import describe_paired
 
 
 @dataclass
@@ -123,6 +124,9 @@ def test_a_better_command_is_told_from_one_that_is_alike(tmp_path: Path) -> None
     assert alike.paired is not None
     assert alike.paired.ties == alike.paired.count == 20
     assert not alike.paired.differs
+    assert describe_paired(alike, alike.paired).startswith("every pair is equal")
+    fewer = replace(alike, seeds=21)  # one of them gave no metric
+    assert describe_paired(fewer, alike.paired).startswith("no conclusion: 1 of 21 seeds")
 
 
 def test_finished_runs_are_never_repeated(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +48,34 @@ def test_a_draw_from_a_numpy_generator_that_was_there_is_seen(make) -> None:
 
     assert list(drawn(2)) == ["numpy-generator"]
     assert drawn(2) == drawn(2) != drawn(3)
+
+
+LATE = """
+import json, sys
+from samerun.integrations.pytest_plugin.generator_states import GeneratorStates
+{before}
+states = GeneratorStates()
+import numpy
+{body}
+print(json.dumps(list(states.find_drawn())))
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import numpy"])
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("numpy.random.rand()", ["numpy-global"]),
+        ("numpy.random.seed(1); numpy.random.standard_normal()", ["numpy-global"]),
+        ("numpy.random.get_state()", []),
+        ("", []),
+    ],
+)
+def test_a_generator_that_the_test_is_the_first_to_ask_for(before: str, body: str, seen: list[str]) -> None:
+    """NumPy makes its global one when it is asked for: there is no state of before to compare with."""
+    code = LATE.format(before=before, body=body)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == seen
 
 
 def test_nothing_is_seen_where_nothing_was_drawn() -> None:

@@ -51,7 +51,10 @@ class Proof:
 
 
 def explain_and_confirm(
-    explained: Explained, proof: Proof | None, already_refuted: tuple[Evidence, ...] = ()
+    explained: Explained,
+    proof: Proof | None,
+    already_refuted: tuple[Evidence, ...] = (),
+    unseen: frozenset[str] = frozenset(),
 ) -> Findings:
     """The sources behind the difference; none of them is confirmed without a proof.
 
@@ -72,6 +75,7 @@ def explain_and_confirm(
             to_the_end=to_the_end,
             refuted_since=trial.has_refuted,
             already_refuted=already_refuted,
+            unseen=unseen,
         )
         findings = trial.mark(found)
         refuted = {cause.source for cause in findings.ruled_out}
@@ -81,7 +85,7 @@ def explain_and_confirm(
         anew = anew and fewer.points_elsewhere(known)
         if anew and not any(cause.confirmed for cause in findings.causes):
             left = tuple(item for item in known if item.source in refuted)
-            findings = explain_and_confirm(fewer, proof, left)
+            findings = explain_and_confirm(fewer, proof, left, findings.unseen)
     # What was ruled out here can still be behind a later difference.
     named = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(

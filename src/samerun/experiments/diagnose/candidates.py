@@ -16,6 +16,7 @@ from samerun.experiments.replayed import judge_parted
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.delta_debugging import find_smallest
+from samerun.explaining.explain import explain
 from samerun.explaining.line_map import map_site
 from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
@@ -319,9 +320,15 @@ class Candidates:
 
     def _all_mend(self, sources: tuple[str, ...]) -> bool:
         """Whether runs agree with all these controlled; where something races, many of them, to their end."""
-        if self._to_the_end or is_free(list(self._evidence.values())):
+        if self._to_the_end or self._is_free():
             return self._record(sources, SURE, None).comparison.verdict == "same"
         return self._mends(self.trial(sources, 3))
+
+    def _is_free(self) -> bool:
+        """Whether something without a control points to itself: here, or where runs with some held parted."""
+        parted = (proven.comparison.difference for proven in self._proven.values())
+        left = [item for each in parted if each is not None for item in explain(each)[0]]
+        return is_free([*self._evidence.values(), *filter(points, left)])
 
     def _is_sure(self, sources: Sequence[str]) -> bool:
         """Whether as many runs agree as it takes where nothing that was recorded points to a source."""

@@ -119,6 +119,7 @@ class Search:
         certain: bool,
         best_only: bool = False,
         already_refuted: tuple[Evidence, ...] = (),
+        unseen: frozenset[str] = frozenset(),
     ) -> tuple[Findings, ProofRuns | None]:
         """What further runs say of the candidates for a difference that comes back.
 
@@ -144,6 +145,7 @@ class Search:
             attempts.can_try_alone,
             to_the_end=to_the_end,
             already_refuted=already_refuted,
+            unseen=unseen,
         )
         if best_only or _is_confirmed(findings):
             return _add_notes(findings, notes), attempts.proof(findings)
@@ -153,7 +155,7 @@ class Search:
         if not _is_confirmed(findings) and fewer.explained.points_elsewhere(known):
             refuted = {cause.source for cause in findings.ruled_out}
             left = tuple(item for item in known if item.source in refuted)
-            return self._held(fewer, certain=False, already_refuted=left)
+            return self._held(fewer, certain=False, already_refuted=left, unseen=findings.unseen)
         for ask in (attempts.read, attempts.everything):
             if not _is_confirmed(findings):
                 findings = ask(findings)

@@ -9,22 +9,30 @@ from collections.abc import Mapping
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
 from samerun.experiments.printed_results import list_metrics
-from samerun.experiments.written_results import list_results
+from samerun.experiments.written_results import list_other_fractions, list_results
 from samerun.runs.lock.content import LockedResult
 from samerun.runs.store import Run
 from samerun.runs.written import Value
 
 _MOST_FILES = 12
+_OTHERS = ": other fractions"  # after the name of a file
 
 
 def read_result(run: Run, leaves: Leaves) -> LockedResult:
-    """Its last loss, and what it printed and wrote that is a result by its name, or an array."""
+    """Its last loss, and what it printed and wrote: results by their names, arrays, other fractions.
+
+    The last may be of the clock, under whatever name: only what two runs agree in is locked.
+    """
     metrics = {name: value for name, value in list_metrics(run).items() if math.isfinite(value)}
     folder = run.manifest.cwd
     files = ((name_file(path, folder), _digest(values)) for path, values in list_results(run).items())
+    found = list_other_fractions(run).items()
+    others = collect_named((name_file(path, folder), _digest(values)) for path, values in found)
+    named = limit_files(collect_named(files), _MOST_FILES)
+    named |= {f"{path}{_OTHERS}": digest for path, digest in [*others.items()][:_MOST_FILES]}
     last = max(leaves.losses, default=None)
     loss = None if last is None else leaves.losses[last]
-    return LockedResult(loss, metrics, limit_files(collect_named(files), _MOST_FILES))
+    return LockedResult(loss, metrics, named)
 
 
 def _digest(values: Mapping[str, Value]) -> str:
