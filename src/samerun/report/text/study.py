@@ -140,8 +140,8 @@ def describe_paired(result: StudyResult, found: PairedTest) -> str:
     """What to make of the difference: nothing, where seeds are missing, as those where one of them fails."""
     if missing := result.seeds - found.count:
         return (
-            f"no conclusion: {missing} of {result.seeds} seeds gave no metric for A or for B, and those may be "
-            "where they differ"
+            f"no conclusion: {missing} of {result.seeds} seeds gave no metric for A or for B, and those may "
+            "be where they differ"
         )
     if found.ties == found.count:
         return "every pair is equal: to this metric, A and B are the same"
