@@ -82,6 +82,10 @@ for epoch in range(checkpoint["epoch"] + 1, epochs): ...  # goes on with the nex
 OWN_GENERATOR_ADVICE = """\
 checkpoint["generator"] = generator.get_state()  # of NumPy's: generator.bit_generator.state
 generator.set_state(checkpoint["generator"])"""
+OWN_SAMPLES_ADVICE = """\
+# what the dataset and its transforms keep and change: a schedule, a counter, a generator of their own
+checkpoint["noise"] = dataset.noise
+dataset.noise = checkpoint["noise"]"""
 OWN_DATA_ADVICE = """\
 # what the script keeps and takes its data from: a replay buffer, a list, a batch loaded ahead
 checkpoint["buffer"] = buffer.state_dict()"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 _SECONDS = 60.0
 _MOST = 4  # checkpoints
+_HAS = re.compile(r": it has ([^;]+)")
 _LISTED = 64  # files: a checkpoint in a folder may have many
 # In a process of its own: this side of samerun does not import torch.
 _PROGRAM = """\
@@ -47,6 +49,12 @@ for path, found in said.items():
     parts = [f"{verb} {', '.join(names)}" for verb, names in parts if names]
     print(f"audit of {path}: it {'; '.join(parts)}")
 """
+
+
+def list_saved(lines: Iterable[str]) -> frozenset[str]:
+    """What these lines of `audit_files` say that a checkpoint has."""
+    has = (found[1] for line in lines if (found := _HAS.search(line)))
+    return frozenset(name for names in has for name in names.split(", "))
 
 
 def audit_files(folder: Path, files: Iterable[Path]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare, compare_read, compare_trainings
@@ -52,9 +52,15 @@ class Resumption:
 
 
 def compare_resumed(
-    whole: Run, killed: Sequence[KilledRun], resumed: Run, steps: int | None = None
+    whole: Run,
+    killed: Sequence[KilledRun],
+    resumed: Run,
+    steps: int | None = None,
+    saved: Callable[[], frozenset[str]] = frozenset,
 ) -> Resumption:
     """Compare `resumed`, which goes on from the `killed` runs, with `whole`, below `steps` where given.
+
+    `saved` says what the checkpoint is known to have, by the words of `samerun.state.audit`.
 
     The verdict is unknown when nothing was resumed, or nothing of it can be compared.
     """
@@ -79,10 +85,10 @@ def compare_resumed(
     result = Resumption(resumed, comparison, found)
     if comparison.difference is None and comparison.verdict == "same" and not result.steps:
         return _make_unknown(whole, resumed, found, "no step that it made after the resume could be compared")
-    if comparison.verdict == "same" and steps is None and (saved := find_differing_number(whole, resumed)):
-        of = (OTHER, OTHER_ADVICE) if isinstance(saved[1].one, str) else (COUNTERS, COUNTERS_ADVICE)
-        lack = Lack(of[0], _describe_saved(saved[1]), of[1])
-        differs = replace(comparison, verdict="differs", difference=saved[0])
+    if comparison.verdict == "same" and steps is None and (number := find_differing_number(whole, resumed)):
+        of = (OTHER, OTHER_ADVICE) if isinstance(number[1].one, str) else (COUNTERS, COUNTERS_ADVICE)
+        lack = Lack(of[0], _describe_saved(number[1]), of[1])
+        differs = replace(comparison, verdict="differs", difference=number[0])
         return replace(result, comparison=differs, lacks=(lack,))
     if (
         comparison.verdict == "same"
@@ -101,7 +107,7 @@ def compare_resumed(
             "counter that began anew, which matters where anything is decided by it"
         )
         result = replace(result, comparison=replace(comparison, notes=(*comparison.notes, note)))
-    return replace(result, lacks=_lacks(result, found, kept))
+    return replace(result, lacks=_lacks(result, found, kept, saved))
 
 
 def _describe_saved(saved: Written) -> str:
@@ -168,14 +174,17 @@ def _explain_untrained(resumed: Run) -> str:
 
 
 def _lacks(
-    result: Resumption, found: Position, kept: Sequence[tuple[Trace, Trace, AlignedTraces]]
+    result: Resumption,
+    found: Position,
+    kept: Sequence[tuple[Trace, Trace, AlignedTraces]],
+    saved: Callable[[], frozenset[str]],
 ) -> tuple[Lack, ...]:
     difference = result.comparison.difference
     if difference is None or run_outcome.is_crash(result.comparison, [result.run]):
         return ()
     for one, other, item in kept:
         if difference.process in (one.stem, other.stem):
-            return find_missing(Case(difference, found, one, other, item))
+            return find_missing(Case(difference, found, one, other, item, saved))
     return ()
 
 

@@ -18,7 +18,7 @@ def explain_own_data(case: Case, generators: Sequence[str]) -> Lack:
     found = case.found_elsewhere(case.difference.what)
     elsewhere = "not the whole run's" if found is None else f"what the whole run used at step {found}"
     text = f"no loader gives the data, and what it used at step {step} is {elsewhere}"
-    lost = [name for name in generators if not case.is_restored(name)]
+    lost = [name for name in generators if not (case.is_restored(name) or case.is_put_back(name))]
     if lost:
         names = " and ".join(lost)
         text = f"{text}; the state of {names}, from which the script may draw it, was not either"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -13,6 +14,7 @@ from samerun.experiments.tensor_digests import read_named
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
+from samerun.runs.schema import LOSS, MODEL
 
 _OWN = frozenset(["torch.Generator.manual_seed", "np.random.default_rng", "random.Random"])
 Named = dict[str, bytes]  # the digests of a group's tensors
@@ -31,6 +33,7 @@ class Case:
     whole: Trace  # as recorded, from its first step on
     resumed: Trace
     continued: AlignedTraces
+    saved: Callable[[], frozenset[str]] = frozenset  # what the checkpoint is known to have
 
     def found_elsewhere(self, what: str) -> int | None:
         """The step, another one, at which the whole run had the resumed run's data of the difference.
@@ -62,6 +65,29 @@ class Case:
             for trace, step in ((self.resumed, 0), (self.whole, self.continued.step))
         )
         return any(one is not None and one == other for one, other in zip(here, there, strict=True))
+
+    def is_put_back(self, source: str) -> bool:
+        """Whether a generator was restored from the checkpoint, for all that is known, and drawn from since.
+
+        The checkpoint has its state, and the resumed process did not begin as the whole run did.
+        """
+        if source not in self.saved():
+            return False
+        first = self.whole.is_one_of("what", {"rng", "state"}) & self.whole.is_one_of("name", {source})
+        anew = {row.digest for row in self.whole.rows(first & (self.whole.steps == 0))}
+        return _find_states(self.resumed, source, 0)[0] not in anew
+
+    def moves_in_forward(self, source: str) -> bool:
+        """Whether the whole run drew from a generator between the model and the loss of the step."""
+        whole = self.whole
+        states = whole.is_one_of("what", {"state"}) & whole.is_one_of("name", {source})
+        return any(row.detail == LOSS for row in whole.rows(states & (whole.steps == self.difference.step)))
+
+    def list_drawn_with_samples(self) -> list[str]:
+        """The generators that were seen to move as samples are made, in the whole run."""
+        states = self.whole.is_one_of("what", {"state"})
+        names = {row.name for row in self.whole.rows(states) if row.detail == MODEL and row.name}
+        return [name for name in sorted(names) if self.moves_with_samples(name)]
 
     def moves_with_samples(self, source: str) -> bool:
         """Whether a generator is moved between a step's beginning and its model, as samples are made there.
@@ -121,6 +147,17 @@ class Case:
         shared = [name for name in known if name in found]
         return {name: known[name] for name in shared}, {name: found[name] for name in shared}
 
+    def last_equal_evaluation(self) -> int | None:
+        """The last step, before that of the difference, at which its model was called in an evaluation.
+
+        Of the resumed run, which was equal there. None where it was not called before.
+        """
+        resumed, difference = self.continued.resumed, self.difference
+        called = resumed.is_one_of("what", {"output"}) & resumed.is_one_of("phase", {"evaluation"})
+        called &= resumed.is_one_of("name", {difference.name or ""}) & (resumed.steps < difference.step)
+        steps = resumed.steps[called]
+        return int(steps[-1]) if len(steps) else None
+
     def evaluated_only(self) -> set[str]:
         """The root modules that the whole run called in evaluations alone: averaged weights, a teacher."""
         whole = self.whole
@@ -157,10 +194,13 @@ def _find_states(trace: Trace, source: str, step: int) -> tuple[bytes | None, by
     import numpy as np
 
     first = EpochStarts(trace).of(step)
-    before = np.arange(len(trace)) < (len(trace) if first is None else first.start)
-    named = trace.is_one_of("name", {source}) & (trace.steps <= step) & before
+    ends = (len(trace), len(trace)) if first is None else (first.start, first.use)
+    named = trace.is_one_of("name", {source}) & (trace.steps <= step)
     kinds = ({"rng"}, {"rng", "state"})  # a state is recorded where it is another one
-    rows = [list(trace.rows(named & trace.is_one_of("what", kind))) for kind in kinds]
+    rows = [
+        list(trace.rows(named & trace.is_one_of("what", kind) & (np.arange(len(trace)) < end)))
+        for kind, end in zip(kinds, ends, strict=True)
+    ]
     begun, used = (found[-1].digest if found else None for found in rows)
     return begun, used
 

@@ -66,10 +66,11 @@ def _explain_data(case: Case) -> list[Lack]:
     if difference.indices_equal is False:
         return _order(case)
     generators = case.generators()
-    lost = [name for name in generators if not case.is_restored(name)]
-    generators = lost if difference.what == "input" and lost else generators
     if not case.has_loader():
         return [explain_own_data(case, generators)]
+    if difference.what == "input":  # by what is drawn from between the batch, which is equal, and the model
+        lost = (name for name in generators if not case.is_restored(name))
+        generators = [name for name in lost if case.moves_with_samples(name)]
     if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
         return [lack]
     in_workers = difference.in_workers and difference.what == "batch"  # an input is what was made of one
@@ -77,6 +78,12 @@ def _explain_data(case: Case) -> list[Lack]:
     own: list[str] = []
     if difference.what == "batch" and not in_workers:
         generators = [name for name in generators if case.moves_with_samples(name)]
+        if not generators and (drawn := case.list_drawn_with_samples()):
+            text = (
+                f"the samples draw from {_list_names(drawn)}, whose state was the whole run's, and are not "
+                "equal: by what the dataset keeps (a schedule, a counter), or a generator of its own"
+            )
+            return [Lack(advice.OTHER, text, advice.OWN_SAMPLES_ADVICE)]
         own = [] if generators else case.list_own_generators()
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
     text = f"{same}, and what came of the samples is not (they were made {where})"
@@ -126,7 +133,7 @@ def _explain_forward(case: Case) -> list[Lack]:
             f"the loss of step {difference.step} is equal, and the loss scaled for its backward pass is not"
         )
         return [Lack(advice.SCALER, text, advice.SCALER_ADVICE)]
-    generators = case.generators("torch-")
+    generators = [name for name in case.generators("torch-") if case.moves_in_forward(name)]
     if generators:
         text = (
             f"with equal weights and equal data, {_record(difference)} differs (dropout, noise), and at step "
@@ -138,9 +145,8 @@ def _explain_forward(case: Case) -> list[Lack]:
         ]
     if lack := _explain_buffers(case):
         return [lack]
-    text = (
-        f"with equal trained weights, equal data and equal generators of torch, {_record(difference)} differs"
-    )
+    drawn = "no generator of torch that differs is drawn from there"
+    text = f"with equal trained weights and equal data, {_record(difference)} differs, and {drawn}"
     if _AVERAGED.search(difference.name or ""):
         return [Lack(advice.AVERAGES, text, advice.AVERAGES_ADVICE)]
     return [Lack(advice.OTHER, text, advice.OTHER_ADVICE)]
@@ -149,6 +155,12 @@ def _explain_forward(case: Case) -> list[Lack]:
 def _explain_evaluation(case: Case) -> list[Lack]:
     if lack := _explain_buffers(case):
         return [lack]
+    if (before := case.last_equal_evaluation()) is not None:
+        text = (
+            f"evaluations by {case.difference.name} were equal up to step {before}, so its weights were "
+            "there; they changed at another step since: a count that decides when was not restored"
+        )
+        return [Lack(advice.COUNTERS, text, advice.COUNTERS_ADVICE)]
     text = (
         f"every step up to {case.difference.step} is equal, and an evaluation after it is not: averaged "
         "weights, or other weights that no optimizer trains"

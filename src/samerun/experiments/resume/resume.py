@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from samerun.experiments.check.zoom import is_of_results, stop_after
 from samerun.experiments.leftover_files import list_files_left
 from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
-from samerun.experiments.resume.audit import audit_files
+from samerun.experiments.resume.audit import audit_files, list_saved
 from samerun.experiments.resume.compare_resumed import (
     KilledRun,
     Resumption,
@@ -71,6 +72,7 @@ class _Experiment:
     notes: list[str] = field(default_factory=list)
     killed: list[KilledRun] = field(default_factory=list)
     resumptions: list[Resumption] = field(default_factory=list)  # those that were not killed again
+    audited: Callable[[], Sequence[str]] = tuple  # what an audit says of the checkpoints gone on from
 
     def run(self) -> ResumeResult:
         request = self.request
@@ -100,8 +102,9 @@ class _Experiment:
         """Resume in `folder`; `as_left` is a copy of it as it was when the command was killed."""
         request = self.request
         resumed = self.attempts.record("resumed", request.resume_with, folder, stop_after=self._last())
-        back = self._held(whole, resumed, "resumed")
         found = list_files_left(resumed, as_left, whole)
+        self.audited = functools.cache(functools.partial(audit_files, as_left, tuple(found)))
+        back = self._held(whole, resumed, "resumed")
         outside = [path for path in found if path.is_absolute()]
         if outside:
             self.notes.append(
@@ -113,7 +116,7 @@ class _Experiment:
             return self._same() if outside else self._twice(whole, back, as_left)
         if result.verdict != "differs":
             return result
-        return replace(result, notes=(*result.notes, *audit_files(as_left, found)))
+        return replace(result, notes=(*result.notes, *self.audited()))
 
     def _twice(self, whole: Run, once: Resumption, folder: Path) -> ResumeResult:
         """Resume in `folder`, kill again, and resume again; the first resume gave the same."""
@@ -151,7 +154,9 @@ class _Experiment:
 
     def _held(self, whole: Run, run: Run, role: str) -> Resumption:
         """The run held against the whole one."""
-        back = compare_resumed(whole, self.killed, run, self.request.steps)
+        back = compare_resumed(
+            whole, self.killed, run, self.request.steps, lambda: list_saved(self.audited())
+        )
         self.resumptions.append(back)
         where = "" if back.position is None else f", from step {back.position.step}"
         if back.position is not None and back.position.by == "kill":
