@@ -21,6 +21,7 @@ from samerun.experiments.resume.missing_state import find_missing
 from samerun.experiments.resume.preconditions import describe_failed
 from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
 from samerun.experiments.resume.saved_numbers import find_differing_number
+from samerun.experiments.resume.swapped_names import name_as
 from samerun.experiments.written_results import Written
 from samerun.runs.reading import Trace
 from samerun.runs.store import Run
@@ -72,6 +73,7 @@ def compare_resumed(
     found = _find_position(pairs, None if at is None else at[0], killed[-1].at)
     if reason := _explain_nothing_resumed(found, killed, at):
         return _make_unknown(whole, resumed, found, reason)
+    pairs = [(one, name_as(one, other, found.step)) for one, other in pairs]
     joined = [(one, other, align_continued(one, other, found.step)) for one, other in pairs]
     kept = [(one, other, item) for one, other, item in joined if item is not None]
     if not kept:
