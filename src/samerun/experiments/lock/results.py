@@ -10,12 +10,11 @@ from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
 from samerun.experiments.printed_results import list_metrics
 from samerun.experiments.written_results import list_other_fractions, list_results
-from samerun.runs.lock.content import LockedResult
+from samerun.runs.lock.content import OTHER_FRACTIONS, LockedResult
 from samerun.runs.store import Run
 from samerun.runs.written import Value
 
 _MOST_FILES = 12
-_OTHERS = ": other fractions"  # after the name of a file
 
 
 def read_result(run: Run, leaves: Leaves) -> LockedResult:
@@ -29,7 +28,7 @@ def read_result(run: Run, leaves: Leaves) -> LockedResult:
     found = list_other_fractions(run).items()
     others = collect_named((name_file(path, folder), _digest(values)) for path, values in found)
     named = limit_files(collect_named(files), _MOST_FILES)
-    named |= {f"{path}{_OTHERS}": digest for path, digest in [*others.items()][:_MOST_FILES]}
+    named |= {f"{path}{OTHER_FRACTIONS}": digest for path, digest in [*others.items()][:_MOST_FILES]}
     last = max(leaves.losses, default=None)
     loss = None if last is None else leaves.losses[last]
     return LockedResult(loss, metrics, named)

@@ -92,7 +92,7 @@ class _Writer:
             metrics = ", ".join(
                 f"{name} {value:.9g}" for name, value in sorted(environment.result.metrics.items())
             )
-            files = ", ".join(sorted(environment.result.files))
+            files = ", ".join(environment.result.list_files())
             loss = environment.result.loss
             found = [] if loss is None else [f"last loss {loss:.9g}"]
             found += [f"metrics {self._text(metrics)}"] if metrics else []

@@ -11,6 +11,9 @@ from samerun.runs.plan import Control, Fill, Mode
 VERSION = 1
 DIGESTS = "xxh3-128/1 mix128/1 sha256"  # of tensors on the host, on devices, and of what is made of those
 OUTSIDE = "…/"  # begins the name of a file that does not lie below the lock
+OTHER_FRACTIONS = (
+    ": other fractions"  # after a file's name: those of its values that no name says are results
+)
 EVERYTHING = "./"  # stands for all files, where they are too many to be named
 FILLS: Mapping[str, Fill] = {"": False, "zeros": True, "nan": "nan"}  # the word in the file, the value
 PORTABLE = ("indices", "draws")  # quantities without floating point: they hold on every machine
@@ -32,6 +35,10 @@ class LockedResult:
     loss: float | None = None  # the last one
     metrics: Mapping[str, float] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)  # path to 32 hexadecimal digits
+
+    def list_files(self) -> list[str]:
+        """The paths, each once."""
+        return sorted({name.removesuffix(OTHER_FRACTIONS) for name in self.files})
 
 
 @dataclass(frozen=True)
