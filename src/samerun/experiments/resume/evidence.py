@@ -75,19 +75,26 @@ class Case:
             return False
         first = self.whole.is_one_of("what", {"rng", "state"}) & self.whole.is_one_of("name", {source})
         anew = {row.digest for row in self.whole.rows(first & (self.whole.steps == 0))}
-        return _find_states(self.resumed, source, 0)[0] not in anew
+        begun = _find_states(self.resumed, source, 0)[0]
+        return begun is not None and begun not in anew
 
     def moves_in_forward(self, source: str) -> bool:
-        """Whether the whole run drew from a generator between the model and the loss of the step."""
+        """Whether the whole run drew from a generator between the model and the loss of the step.
+
+        True too where the step has no loss, with which the state would have been written.
+        """
         whole = self.whole
-        states = whole.is_one_of("what", {"state"}) & whole.is_one_of("name", {source})
-        return any(row.detail == LOSS for row in whole.rows(states & (whole.steps == self.difference.step)))
+        here = whole.steps == self.difference.step
+        if not (here & whole.is_one_of("what", {"loss"})).any():
+            return True
+        states = here & whole.is_one_of("what", {"state"}) & whole.is_one_of("name", {source})
+        return any(row.detail == LOSS for row in whole.rows(states))
 
     def list_drawn_with_samples(self) -> list[str]:
-        """The generators that were seen to move as samples are made, in the whole run."""
+        """The restored generators that were seen to move as samples are made, in the whole run."""
         states = self.whole.is_one_of("what", {"state"})
         names = {row.name for row in self.whole.rows(states) if row.detail == MODEL and row.name}
-        return [name for name in sorted(names) if self.moves_with_samples(name)]
+        return [name for name in sorted(names) if self.is_restored(name) and self.moves_with_samples(name)]
 
     def moves_with_samples(self, source: str) -> bool:
         """Whether a generator is moved between a step's beginning and its model, as samples are made there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
@@ -23,8 +23,7 @@ def name_as(whole: Trace, resumed: Trace, step: int) -> Trace:
     ours, theirs = _list_outputs(resumed, 0), _list_outputs(whole, step)
     for class_ in {name.partition(_COUNTED)[0] for name in ours}:
         pair = [{name for name in of if name.partition(_COUNTED)[0] == class_} for of in (ours, theirs)]
-        if len(pair[0] | pair[1]) > 1:
-            swapped |= _match(ours, pair[0], theirs, pair[1])
+        swapped |= _match(ours, pair[0], theirs, pair[1])
     return _rename(resumed, {name: new for name, new in swapped.items() if name != new})
 
 
@@ -42,20 +41,20 @@ def _list_outputs(trace: Trace, step: int) -> dict[str, set[bytes]]:
 
 
 def _match(
-    ours: Mapping[str, set[bytes]], names: Collection[str], theirs: Mapping[str, set[bytes]], known: set[str]
+    ours: Mapping[str, set[bytes]], names: set[str], theirs: Mapping[str, set[bytes]], known: set[str]
 ) -> dict[str, str]:
     """The name of each in the other run; {} where that is not known of all. The last one is what is left."""
+    every = names | known  # one of them may not have been called so far
     found: dict[str, str] = {}
     for name in names:
         alike = {other: len(theirs[other] & ours[name]) for other in known}
         best = [other for other, count in alike.items() if count == max(alike.values()) > 0]
         if len(best) == 1:  # one that was copied into another puts out the same for a while
             found[name] = best[0]
-    open_, left = set(names) - found.keys(), known - set(found.values())
-    if len(open_) == len(left) == 1 and found:
-        found[open_.pop()] = left.pop()
-    whole = not open_ and len(set(found.values())) == len(found) and set(found.values()) == set(names)
-    return found if whole else {}
+    unnamed, left = every - found.keys(), every - set(found.values())
+    if len(unnamed) == len(left) == 1 and found:
+        found[unnamed.pop()] = left.pop()
+    return found if set(found.values()) == found.keys() == every else {}
 
 
 def _rename(trace: Trace, names: Mapping[str, str]) -> Trace:

@@ -40,7 +40,7 @@ class GeneratorStates:
 
 
 def _load_numpy_random() -> None:
-    """NumPy 2.3 and newer make the global generator when somebody asks for it: a test may be the first."""
+    """NumPy, in 2.4 say, makes the global generator when somebody asks for it: a test may be the first."""
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")
 
