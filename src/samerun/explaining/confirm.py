@@ -171,21 +171,24 @@ def confirm(
         else:
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
     together = _keep_shown([item for item in refuted if item.source not in unseen], parted)
-    if len(together) >= 2 and len(refuted) > len(already_refuted):
-        # Each of them failed alone; best evidence first, so that it is kept.
-        needed = (
-            find_smallest(together, lambda part: fixes(part, 2), fail_alone=together)
-            if fixes(together, 2)
-            else []
-        )
-        if needed and (all(map(points, needed)) or fixes(needed, SURE)):
-            rest = [item for item in refuted if item not in needed]
-            return _make_findings(needed, evidence, rest, notes)
+    if len(refuted) > len(already_refuted) and (needed := _find_needed(together, fixes)):
+        rest = [item for item in refuted if item not in needed]
+        return _make_findings(needed, evidence, rest, notes)
     gone = [*refuted, *weaker]
     left = [item for item in evidence if item not in gone and not refuted_since(item)]
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
     alone = frozenset(item.source for item in refuted if item not in together)
     return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)), unseen=alone)
+
+
+def _find_needed(
+    together: Sequence[Evidence], fixes: Callable[[Sequence[Evidence], int], bool]
+) -> Sequence[Evidence]:
+    """Those that fix it together, each of which failed alone; best evidence first, so that it is kept."""
+    if len(together) < 2 or not fixes(together, 2):
+        return []
+    needed = find_smallest(together, lambda part: fixes(part, 2), fail_alone=together)
+    return needed if all(map(points, needed)) or fixes(needed, SURE) else []
 
 
 def _keep_shown(refuted: Sequence[Evidence], parted: Mapping[str, Difference]) -> list[Evidence]:

@@ -65,46 +65,56 @@ def _explain_data(case: Case) -> list[Lack]:
     difference = case.difference
     if difference.indices_equal is False:
         return _order(case)
-    generators = case.generators()
     if not case.has_loader():
-        return [explain_own_data(case, generators)]
-    if difference.what == "input":  # by what is drawn from between the batch, which is equal, and the model
-        lost = (name for name in generators if not case.is_restored(name))
-        generators = [name for name in lost if case.moves_with_samples(name)]
+        return [explain_own_data(case, case.generators())]
     if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
         return [lack]
-    in_workers = difference.in_workers and difference.what == "batch"  # an input is what was made of one
-    where = "in worker processes" if in_workers else "in the training process"
-    own: list[str] = []
-    if difference.what == "batch" and not in_workers:
-        generators = [name for name in generators if case.moves_with_samples(name)]
-        if not generators and (drawn := case.list_drawn_with_samples()):
-            text = (
-                f"the samples draw from {_list_names(drawn)}, whose state was the whole run's, and are not "
-                "equal: by what the dataset keeps (a schedule, a counter), or a generator of its own"
-            )
-            return [Lack(advice.OTHER, text, advice.OWN_SAMPLES_ADVICE)]
-        own = [] if generators else case.list_own_generators()
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
-    text = f"{same}, and what came of the samples is not (they were made {where})"
-    if generators and not in_workers:
+    text = f"{same}, and what came of the samples is not (they were made"
+    if difference.what == "input":
+        return [_explain_input(case, f"{text} in the training process)")]
+    if difference.in_workers:
+        generators = case.generators()
+        return [Lack(advice.SAMPLES, f"{text} in worker processes)", advice.advise_samples(generators))]
+    return [_explain_samples(case, f"{text} in the training process)")]
+
+
+def _explain_input(case: Case, text: str) -> Lack:
+    """What was drawn from between the batch, which comes first and is equal, and the model."""
+    lost = (name for name in case.generators() if not case.is_restored(name))
+    generators = [name for name in lost if case.moves_with_samples(name)]
+    if generators:
         text += f"; the state of {_list_names(generators)} was not the whole run's"
-    if difference.what == "input" and generators and not in_workers:
-        return [
-            Lack(f"{advice.RNG} of {_list_names(generators)}", text, advice.advise_generators(generators))
-        ]
-    if difference.what == "input" and not in_workers:  # the batch, which comes first, is equal
-        text = (
-            "the batch is equal, and what the script makes of it is not: by a generator of its own, or by "
-            "what it keeps, such as a counter"
-        )
-        return [Lack(advice.OTHER, text, advice.OWN_GENERATOR_ADVICE)]
-    if own:
+        return Lack(f"{advice.RNG} of {_list_names(generators)}", text, advice.advise_generators(generators))
+    text = (
+        "the batch is equal, and what the script makes of it is not: by a generator of its own, or by what "
+        "it keeps, such as a counter"
+    )
+    return Lack(advice.OTHER, text, advice.OWN_GENERATOR_ADVICE)
+
+
+def _explain_samples(case: Case, text: str) -> Lack:
+    """Samples that the training process made: by a generator, or by what their data set keeps."""
+    generators = [name for name in case.generators() if case.moves_with_samples(name)]
+    if generators:
+        text += f"; the state of {_list_names(generators)} was not the whole run's"
+        return Lack(advice.SAMPLES, text, advice.advise_samples(generators))
+    if drawn := case.list_drawn_with_samples():
+        return _blame_dataset(drawn)
+    if own := case.list_own_generators():
         text += (
             f"; they draw from no global generator, and those of the script begin again ({', '.join(own)})"
         )
-        return [Lack(advice.SAMPLES, text, advice.OWN_GENERATOR_ADVICE)]
-    return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
+        return Lack(advice.SAMPLES, text, advice.OWN_GENERATOR_ADVICE)
+    return Lack(advice.SAMPLES, text, advice.advise_samples([]))
+
+
+def _blame_dataset(drawn: Sequence[str]) -> Lack:
+    text = (
+        f"the samples draw from {_list_names(drawn)}, whose state was the whole run's, and are not equal: by "
+        "what the dataset keeps (a schedule, a counter), or a generator of its own"
+    )
+    return Lack(advice.OTHER, text, advice.OWN_SAMPLES_ADVICE)
 
 
 def _order(case: Case) -> list[Lack]:
