@@ -14,7 +14,7 @@ from samerun.runs.plan import Plan
 @contextlib.contextmanager
 def prepare(request: LaunchRequest, plan: Plan, at: Workspace) -> Iterator[dict[str, Any]]:
     """The call, while its folder is there; `copy` is that folder where it is not the user's own."""
-    with at.prepare() as (folder, root):
+    with at.prepare(request.command) as (folder, root):
         yield {
             **vars(request),
             **vars(plan),

@@ -31,7 +31,7 @@ def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> N
     (folder / "latest").symlink_to("runs/1")
     (folder / "data" / "a.txt").write_text("changed")
     whole = names(folder)
-    with copy_without_new(folder, before) as copy:
+    with copy_without_new(folder, before, []) as copy:
         assert copy is not None
         assert names(copy) == {"train.py", "data", "data/a.txt", ".venv"}
         assert (copy / "data" / "a.txt").read_text() == "changed"
@@ -44,9 +44,9 @@ def test_too_much_is_not_copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     before = list_folder(folder)
     assert before is not None
     monkeypatch.setattr("samerun.experiments.original_folder._MOST_BYTES", 5)
-    with copy_folder(folder) as copy:
+    with copy_folder(folder, []) as copy:
         assert copy is None
-    with copy_without_new(folder, before) as copy:
+    with copy_without_new(folder, before, []) as copy:
         assert copy is None
     monkeypatch.setattr("samerun.experiments.original_folder._MOST_FILES", 3)
     assert list_folder(folder) is None
@@ -57,5 +57,5 @@ def test_what_cannot_be_copied_costs_the_proof_alone(folder: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copytree", full)
-    with copy_folder(folder) as copy:
+    with copy_folder(folder, []) as copy:
         assert copy is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.launching.named_outside import list_named_above
+from samerun.launching.named_outside import list_named_above, list_named_by_argument
 from samerun.launching.working_copy import make_scratch_copy
 
 
@@ -35,6 +35,29 @@ from samerun.launching.working_copy import make_scratch_copy
 )
 def test_what_a_text_names_above_its_folder(code: str, named: list[str]) -> None:
     assert list(list_named_above(code)) == named
+
+
+@pytest.mark.parametrize("command", [["../data/x"], ["--data=../data/x"], ["bash", "-c", "cat ../data/x"]])
+def test_data_that_only_the_command_names_is_in_the_copy_and_not_the_users_own(
+    tmp_path: Path, command: list[str]
+) -> None:
+    here, data = tmp_path / "here", tmp_path / "data"
+    here.mkdir()
+    data.mkdir()
+    (data / "x").write_text("1")
+    with make_scratch_copy(here, command) as copy:
+        named = copy / "../data/x"
+        assert named.read_text() == "1"
+        named.write_text("2")
+    assert (data / "x").read_text() == "1"
+    with make_scratch_copy(here, ["cat", "x", "/data/x"]) as copy:
+        assert not (copy / "../data").exists()
+
+
+def test_an_argument_may_be_a_path_with_spaces() -> None:
+    assert "../my data/x" in list(list_named_by_argument("--data=../my data/x"))
+    assert "../my data/x" in list(list_named_by_argument("../my data/x"))
+    assert list(list_named_by_argument("--name=x.y")) == []
 
 
 def test_what_is_made_in_a_folder_that_is_too_much_to_copy_is_made_in_the_copy(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def at(tmp_path: Path) -> Workspace:
 
 def left(at: Workspace) -> tuple[str, bool]:
     """What a run finds there, which leaves something else, and whether that stands in for `/`."""
-    with at.prepare() as (folder, root):
+    with at.prepare([]) as (folder, root):
         found = (folder / "data").read_text()
         (folder / "data").write_text("left")
         return found, root is not None and folder.is_relative_to(root)
@@ -33,7 +33,7 @@ def test_in_the_folder_itself_the_next_run_finds_what_one_left(at: Workspace) ->
 def test_with_fresh_each_run_finds_the_folder_as_it_is_and_its_copy_is_gone_afterwards(at: Workspace) -> None:
     fresh = Workspace(at.folder, at.store, fresh=True)
     assert [left(fresh), left(fresh)] == [("user's", True)] * 2
-    with fresh.prepare() as (folder, _):
+    with fresh.prepare([]) as (folder, _):
         pass
     assert not folder.exists() and (at.folder / "data").read_text() == "user's"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.errors import UsageError
@@ -16,13 +16,16 @@ _MOST_FILES = 20_000
 
 
 @contextlib.contextmanager
-def copy_folder(folder: Path) -> Iterator[Path | None]:
-    """A copy of `folder` as it is now, removed at the end; None when it is too big, or cannot be copied."""
+def copy_folder(folder: Path, command: Sequence[str]) -> Iterator[Path | None]:
+    """A copy of `folder` as it is now to run `command` in, removed at the end.
+
+    None when it is too big, or cannot be copied.
+    """
     with contextlib.ExitStack() as stack:
         copy = None
         if _is_small(folder):
             with contextlib.suppress(UsageError):  # a file that may not be read, a full disk
-                copy = stack.enter_context(make_scratch_copy(folder))
+                copy = stack.enter_context(make_scratch_copy(folder, command))
         yield copy
 
 
@@ -37,9 +40,9 @@ def list_folder(folder: Path) -> frozenset[Path] | None:
 
 
 @contextlib.contextmanager
-def copy_without_new(folder: Path, before: frozenset[Path]) -> Iterator[Path | None]:
+def copy_without_new(folder: Path, before: frozenset[Path], command: Sequence[str]) -> Iterator[Path | None]:
     """A copy of `folder` as it is now without what was not there before; None as `copy_folder`."""
-    with copy_folder(folder) as copy:
+    with copy_folder(folder, command) as copy:
         if copy is not None:
             for path in [path for path in _walk(copy) if path.relative_to(copy) not in before]:
                 if path.is_symlink() or not path.is_dir():

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from samerun.launching.named_outside import list_named_above
+from samerun.launching.named_outside import list_named_above, list_named_by_argument
 from samerun.launching.project import REPOSITORIES, find_project
 
 _NEVER = {".samerun"}
@@ -26,17 +26,18 @@ class Mirror:
     """Copies `cwd`, a real path, to root/cwd.
 
     Where `cwd` is a part of a project, the project is there as well: scripts import and read what is above
-    them. So is what their text names above them (`../data`). A link that leads out of `cwd` leads to a copy
-    of its target at root/target, made for it: a file, or a folder with what is in it. A script has the folder
-    that it lies in with it: Python looks there for what it imports. What is there for a program to read
-    alone, or too much, is linked to where it is: programs, virtual environments, a folder of more than 10,000
-    files, and the largest files once 256 MiB were copied.
+    them. So is what their text, or the command, names above them (`../data`). A link that leads out of `cwd`
+    leads to a copy of its target at root/target, made for it: a file, or a folder with what is in it. A
+    script has the folder that it lies in with it: Python looks there for what it imports. What is there for a
+    program to read alone, or too much, is linked to where it is: programs, virtual environments, a folder of
+    more than 10,000 files, and the largest files once 256 MiB were copied.
     `.samerun` and special files in `cwd` are left out.
     """
 
-    def __init__(self, root: Path, cwd: Path) -> None:
+    def __init__(self, root: Path, cwd: Path, command: Sequence[str] = ()) -> None:
         self._root = root
         self._cwd = cwd
+        self._command = command
         self._bytes = _MOST_BYTES
         self._files = _MOST_FILES
         self._looks = _MOST_LOOKS
@@ -63,14 +64,20 @@ class Mirror:
         return copy
 
     def _bring_named(self, copy: Path) -> None:
-        """What the code names above the folder that it runs or lies in."""
+        """What the command and the code name above the folder that they run or lie in."""
         seen: set[Path] = set()
+        for name, bases in self._list_named(copy):
+            for found in {Path(os.path.normpath(base / name)) for base in bases} - seen:
+                seen.add(found)
+                self._bring_above(found)
+
+    def _list_named(self, copy: Path) -> Iterator[tuple[str, tuple[Path, ...]]]:
+        """Relative paths, and the folders that each may begin in."""
+        for argument in self._command:
+            yield from ((name, (self._cwd,)) for name in list_named_by_argument(argument))
         for path in _list_code(copy):
             bases = self._cwd, self._cwd / path.parent.relative_to(copy)
-            for name in list_named_above(path.read_text(errors="replace")):
-                for found in {Path(os.path.normpath(base / name)) for base in bases} - seen:
-                    seen.add(found)
-                    self._bring_above(found)
+            yield from ((name, bases) for name in list_named_above(path.read_text(errors="replace")))
 
     def _bring_above(self, path: Path) -> None:
         """A file or folder above `cwd`, or the nearest folder that there is and that it will be made in."""

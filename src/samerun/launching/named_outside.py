@@ -29,6 +29,14 @@ def list_named_above(code: str) -> Iterator[str]:
     yield from _list_imported(code)
 
 
+def list_named_by_argument(argument: str) -> Iterator[str]:
+    """The same of an argument of a command, which may be a path with spaces: `--data=../my data`."""
+    yield from list_named_above(argument)
+    for whole in (argument, argument.partition("=")[2]):
+        if whole.startswith(("../", "./../")):
+            yield whole
+
+
 def _list_imported(code: str) -> Iterator[str]:
     """The modules that code imports, in each folder above that it may have put on `sys.path`."""
     levels = max((len(_UP.findall(found[1])) for found in _ON_PATH.finditer(code)), default=0)

@@ -35,7 +35,7 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
     """
     path = at.store.create()
     try:
-        with at.prepare() as (folder, root):
+        with at.prepare(request.command) as (folder, root):
             plan = dataclasses.replace(
                 plan,
                 run=str(path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.errors import UsageError
@@ -18,19 +18,21 @@ _PREFIX = "samerun-scratch-"
 
 
 @contextlib.contextmanager
-def make_scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[Path]:
+def make_scratch_copy(
+    cwd: Path, command: Sequence[str] = (), *, instead: str = "run without --scratch"
+) -> Iterator[Path]:
     """A temporary copy of `cwd`, of the same name, removed at the end. Nothing in it is a file of the user's.
 
-    It stands in a folder that stands for `/`, so that what links lead to outside of `cwd` is copied to where
-    relative paths find it; see `Mirror` for what is linked to instead, since it is too large or a program.
-    Raises UsageError when it cannot be copied (permissions, a full disk);
-    `instead` says what else can be done.
+    It stands in a folder that stands for `/`, so that what links lead to outside of `cwd`, and what its code
+    or the `command` to be run there names above it, is copied to where relative paths find it; see `Mirror`
+    for what is linked to instead, since it is too large or a program. Raises UsageError when it cannot be
+    copied (permissions, a full disk); `instead` says what else can be done.
     """
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with watcher.seeing_to("folder", str(folder)):
         try:
             try:
-                copy = Mirror(folder, cwd.resolve()).copy()
+                copy = Mirror(folder, cwd.resolve(), command).copy()
             except (OSError, shutil.Error) as error:
                 raise UsageError(
                     f"The working directory {cwd} cannot be copied to {folder}: {_take_first_error(error)}. "

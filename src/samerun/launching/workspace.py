@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,8 +33,8 @@ class Workspace:
         return replace(self, copy=copy, fresh=True)
 
     @contextlib.contextmanager
-    def prepare(self) -> Iterator[tuple[Path, Path | None]]:
-        """(the folder for one run, what stands for `/` there: None where that is `/` itself).
+    def prepare(self, command: Sequence[str]) -> Iterator[tuple[Path, Path | None]]:
+        """(the folder for one run of `command`, what stands for `/` there: None where that is `/` itself).
 
         A copy made for the run is removed at the end. Raises UsageError when it cannot be made.
         """
@@ -42,5 +42,6 @@ class Workspace:
         if not self.fresh and self.copy is None:
             yield source, None
             return
-        with make_scratch_copy(source) if self.fresh else contextlib.nullcontext(source) as folder:
+        fresh = make_scratch_copy(source, command) if self.fresh else contextlib.nullcontext(source)
+        with fresh as folder:
             yield folder, find_root(folder)

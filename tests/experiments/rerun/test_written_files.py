@@ -52,7 +52,7 @@ def test_it_lacks_what_was_written_first_and_folders_that_are_empty_then(work: P
         ("written", "out/logs/one.txt"),
         ("written", "gone.txt"),
     )
-    with copy_without_written(work, read(run)) as copy:
+    with copy_without_written(work, read(run), []) as copy:
         assert before - list_files(copy) == {
             "later.txt",
             "data/new.txt",
@@ -81,7 +81,7 @@ def test_names_from_a_stranger_lead_nowhere(work: Path, tmp_path: Path) -> None:
     ]
     run = made(tmp_path / "run", *(("written", name) for name in names))
     before = list_files(work)
-    with copy_without_written(work, read(run)) as copy:
+    with copy_without_written(work, read(run), []) as copy:
         assert {"data/read.txt", "train.py", "both.txt"} <= list_files(copy)
     assert list_files(work) == before
     assert (outside / "theirs.txt").read_text() == "kept"

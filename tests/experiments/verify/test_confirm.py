@@ -179,7 +179,7 @@ def test_a_copy_is_never_written_through_a_link(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "train.py").write_text("mine")
     (inside / "lib").symlink_to(outside)
-    with make_locked_copy(inside, {"lib/train.py": b"theirs", "new/train.py": b"x"}) as copy:
+    with make_locked_copy(inside, {"lib/train.py": b"theirs", "new/train.py": b"x"}, []) as copy:
         assert copy is None or (copy / "new" / "train.py").read_bytes() == b"x"
     assert (outside / "train.py").read_text() == "mine" and not (inside / "new").exists()
 

@@ -97,10 +97,11 @@ def test_a_hash_seed_and_a_number_of_threads_are_named(tmp_path: Path) -> None:
     assert not any(found.values())
 
 
+# A variable whose name is not in the code as a whole: what a lock holds of the environment does not tell.
 SEEDED_BY_THE_DAY = """\
 import os, time
 import torch
-torch.manual_seed(time.time() > float(os.environ["NEW_YEAR"]))
+torch.manual_seed(time.time() > float(os.environ["NEW_" + "YEAR"]))
 model = torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for step in range(3):

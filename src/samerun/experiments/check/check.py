@@ -184,7 +184,7 @@ def _explain_left_behind(
     others = [item for item in evidence if item.source not in in_folder() and points(item)]
     if best is None or before is None or is_free(others):
         return None
-    with copy_without_new(trials.request.folder, before) as start:
+    with copy_without_new(trials.request.folder, before, trials.request.command) as start:
         if start is None:
             return None
 

@@ -194,7 +194,7 @@ class Candidates:
         plan = Plan(window=None if self._is_late() and seen else self._closer.window, control=request.control)
         stage = f"checking the code with a patch for {item.source}"
         try:
-            with make_edited_copy(settled.start, made) as copy:
+            with make_edited_copy(settled.start, made, request.command) as copy:
                 prepared = Prepared(request.workspace.within(copy), made)
                 proven = settled.further(stage, self._needed(2 if seen else 3), plan, prepared)
         except NoEdit:  # a file to edit is linked to, and too large to be copied

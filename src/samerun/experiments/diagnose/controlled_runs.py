@@ -115,7 +115,7 @@ class ControlledRuns:
         request = self.trials.request
         made = patch(self.patched, request.folder, self.by_edit()) if self.patched else None
         try:
-            with make_edited_copy(self.start or request.folder, made) as copy:
+            with make_edited_copy(self.start or request.folder, made, request.command) as copy:
                 yield Prepared(request.workspace.within(copy), made)
         finally:
             self.trials.given = None
@@ -133,7 +133,7 @@ class ControlledRuns:
         if made is None:
             yield Prepared(at)
             return
-        with make_edited_copy(base, made) as copy:
+        with make_edited_copy(base, made, request.command) as copy:
             yield Prepared(at.each_from(copy) if fresh else at.within(copy), made)
 
     def further(

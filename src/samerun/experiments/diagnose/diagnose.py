@@ -56,7 +56,7 @@ def diagnose(request: Request, runner: Runner | None = None, *, rare: bool = Fal
 
 def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     request = trials.request
-    with copy_folder(request.folder) as start:
+    with copy_folder(request.folder, request.command) as start:
         first = _record_first_runs(trials, rare)
         runs = first.runs
         comparisons = _compare_whole(runs, request.steps)

@@ -89,7 +89,7 @@ def _run_patched(
     Some more where the two may agree by luck: a patch that fixes one reason may leave another.
     """
     request, stage = trials.request, "checking the patched code"
-    with make_edited_copy(start, made) as copy:
+    with make_edited_copy(start, made, request.command) as copy:
         at = request.workspace.within(copy)
         runs = trials.record(stage, 2, request.plan, at)
         comparisons = weigh(runs, compare_all(runs, steps=request.steps))

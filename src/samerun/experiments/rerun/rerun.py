@@ -54,7 +54,7 @@ def rerun(request: RerunRequest, runner: Runner | None = None) -> RerunResult:
         replay=replayed,
     )
     recorded = read(request.run)
-    with copy_without_written(request.folder, recorded) as copy:
+    with copy_without_written(request.folder, recorded, request.command) as copy:
         run = (runner or Runner()).run(
             LaunchRequest(request.command, timeout=request.timeout),
             plan,

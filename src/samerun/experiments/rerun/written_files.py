@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.comparing.pairing import RecordedRun
@@ -11,13 +11,15 @@ from samerun.launching.working_copy import make_scratch_copy
 
 
 @contextlib.contextmanager
-def copy_without_written(folder: Path, recorded: RecordedRun) -> Iterator[Path]:
-    """A copy of `folder`, removed at the end, without what the run wrote there before it read it.
+def copy_without_written(folder: Path, recorded: RecordedRun, command: Sequence[str]) -> Iterator[Path]:
+    """A copy of `folder` to run `command` in, without what the run wrote there before it read it.
 
-    A checkpoint or a cache of its own would send the command another way. Raises UsageError when the folder
-    cannot be copied.
+    It is removed at the end. A checkpoint or a cache of the run's own would send the command another way.
+    Raises UsageError when the folder cannot be copied.
     """
-    with make_scratch_copy(folder, "move data out of the folder and leave a link to it") as copy:
+    with make_scratch_copy(
+        folder, command, instead="move data out of the folder and leave a link to it"
+    ) as copy:
         for name in _list_written_first(recorded):
             _remove(copy, Path(name))
         yield copy

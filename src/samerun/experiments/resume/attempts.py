@@ -58,7 +58,9 @@ class Attempts:
 
 
 @contextlib.contextmanager
-def copy_folder(folder: Path) -> Iterator[Path]:
-    """A copy of `folder` as it is now, removed at the end. Raises UsageError when it cannot be copied."""
-    with make_scratch_copy(folder, "move data out of the folder and leave a link to it") as copy:
+def copy_folder(folder: Path, command: Sequence[str]) -> Iterator[Path]:
+    """A copy of `folder` as it is now to run `command` in, removed at the end. Raises UsageError."""
+    with make_scratch_copy(
+        folder, command, instead="move data out of the folder and leave a link to it"
+    ) as copy:
         yield copy

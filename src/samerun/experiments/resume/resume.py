@@ -76,14 +76,14 @@ class _Experiment:
 
     def run(self) -> ResumeResult:
         request = self.request
-        with copy_folder(request.folder) as folder:
+        with copy_folder(request.folder, request.command) as folder:
             whole = self.attempts.record("never stopped", request.command, folder, stop_after=self._last())
             self._told(whole, "never stopped", {})
             if note := describe_start(whole):
                 self.notes.append(note)
             if reason := explain_unfit(whole, request):
                 return self._unknown(reason, whole)
-        with copy_folder(request.folder) as folder:
+        with copy_folder(request.folder, request.command) as folder:
             at = request.kill_at
             stage = f"killed at step {at}"
             killed = self.attempts.record(stage, request.command, folder, stop_after=at - 1)
@@ -95,7 +95,7 @@ class _Experiment:
             if comparison.verdict != "same":
                 return self._unknown(f"the killed run: {comparison.reason}", killed)
             self.killed.append(KilledRun(killed, at))
-            with copy_folder(folder) as as_left:
+            with copy_folder(folder, request.resume_with) as as_left:
                 return self._once(whole, folder, as_left)
 
     def _once(self, whole: Run, folder: Path, as_left: Path) -> ResumeResult:
@@ -236,7 +236,7 @@ class _Experiment:
         if not request.confirm:
             return False
         stops = [stop for stop in (stop_after(difference), self._last()) if stop is not None]
-        with copy_folder(request.folder) as folder:
+        with copy_folder(request.folder, request.command) as folder:
             stop = min(stops, default=None)
             again = self.attempts.record("confirming", request.command, folder, stop_after=stop)
         comparison = compare_repeated(whole, again, request.steps)

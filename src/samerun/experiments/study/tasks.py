@@ -87,7 +87,7 @@ def carry_out(task: Task) -> TaskResult:
     """Run the command with these seeds and read its metric. Never raises for what the command does."""
     folder = Path(task.folder)
     control = leave_alone(Control(task.mode, 0), list(task.seeds))  # type: ignore[arg-type]
-    alone = make_scratch_copy(folder) if task.scratch else contextlib.nullcontext(None)
+    alone = make_scratch_copy(folder, task.command) if task.scratch else contextlib.nullcontext(None)
     with alone as copy:
         environment = {} if task.threads is None else {"OMP_NUM_THREADS": str(task.threads)}
         last = None if task.steps is None else task.steps - 1

@@ -35,14 +35,16 @@ def find_locked_code(
 
 
 @contextlib.contextmanager
-def make_locked_copy(folder: Path, files: Mapping[str, bytes]) -> Iterator[Path | None]:
-    """A copy of `folder` with these files, removed at the end.
+def make_locked_copy(
+    folder: Path, files: Mapping[str, bytes], command: Sequence[str]
+) -> Iterator[Path | None]:
+    """A copy of `folder` to run `command` in, with these files, removed at the end.
 
     None where it cannot be made, or one of the files would be written through a link.
     """
     with contextlib.ExitStack() as stack:
         try:
-            copy = stack.enter_context(make_scratch_copy(folder))
+            copy = stack.enter_context(make_scratch_copy(folder, command))
             done = all([_put(copy, copy / name, content) for name, content in files.items()])
         except (UsageError, OSError):
             done = False

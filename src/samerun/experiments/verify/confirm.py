@@ -166,7 +166,7 @@ class _PutBack:
             at = request.workspace
             if places:
                 files = put_back(request.folder, self._code, places)
-                copy = stack.enter_context(make_locked_copy(request.folder, files))
+                copy = stack.enter_context(make_locked_copy(request.folder, files, request.command))
                 if copy is None:
                     return False
                 at = at.within(copy)

@@ -13,7 +13,7 @@ from samerun.experiments.lock.roots import compute_roots
 from samerun.experiments.verify.changed import list_changed
 from samerun.experiments.verify.request import VerifyRequest
 from samerun.experiments.what_counts import find_result_difference
-from samerun.runs.lock.content import Environment, Lock, LockedStep
+from samerun.runs.lock.content import OTHER_FRACTIONS, Environment, Lock, LockedStep
 from samerun.runs.store import Run
 
 
@@ -37,13 +37,14 @@ class Held:
         """What of a run is not as locked; with `limit` of the steps below it alone.
 
         A whole run is compared with the locked one itself, where that is at hand: a lock holds the results
-        that are called so, and of files and lines some more are.
+        that are called so, of files and lines some more are, and it can name each.
         """
         moved = find_moved(self.environment, observed, self.leaves, limit)
-        if moved or limit is not None or self.run is None:
+        unnamed = all(item.quantity.endswith(OTHER_FRACTIONS) for item in moved)
+        if not unnamed or limit is not None or self.run is None:
             return moved
         found = find_result_difference(self.run, observed.run, recorded_apart=True)
-        return () if found is None else (Moved(f"{found[0].what}.{found[0].name}"),)
+        return moved if found is None else (Moved(f"{found[0].what}.{found[0].name}"),)
 
 
 def find_held(asked: VerifyRequest, observed: Observed, given: Leaves | None = None) -> Held:
