@@ -57,6 +57,7 @@ list_target_folders()  # before anything is observed: it opens files
 
 _own: dict[str, bool] = {}
 _folder: str | None = None
+_root = ""  # what stands for `/` in a copy of the user's folder; empty: this is no copy
 _kinds: dict[str, int] = {}
 _names: dict[str, str] = {}
 _skipped: dict[str, int] = {}  # lines that stand above a file's first, where it is shown
@@ -302,10 +303,18 @@ def show_path(path: str) -> str:
     return path[len(here) :] if path.startswith(here) else _COPIED.sub("", path)
 
 
-def show_from(folder: str) -> None:
-    """Show paths relative to this folder: a program may be started in another one, or change to it."""
-    global _folder
-    _folder = os.path.realpath(folder)
+def show_from(folder: str, root: str = "") -> None:
+    """Show paths relative to this folder: a program may be started in another one, or change to it.
+
+    `root` is what stands for `/` there, where it is a copy.
+    """
+    global _folder, _root
+    _folder, _root = os.path.realpath(folder), root.rstrip("/")
+
+
+def name_in_original(text: str) -> str:
+    """A text with the paths of the copied folder in the place of those of the copy."""
+    return text.replace(_root, "") if _root else text
 
 
 def find_folder() -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.launching.working_copy import make_scratch_copy
+from samerun.launching.copies.working_copy import make_scratch_copy
 from samerun.launching.workspace import Workspace
 from samerun.runs.store import Store
 

@@ -38,8 +38,8 @@ TRIES = """\
 
 
 def test_a_run_in_a_copy_cannot_write_through_the_links_that_are_left(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("samerun.launching.mirror._MOST_BYTES", 100)
-    monkeypatch.setattr("samerun.launching.mirror._MOST_FILES", 20)
+    monkeypatch.setattr("samerun.launching.copies.mirror._MOST_BYTES", 100)
+    monkeypatch.setattr("samerun.launching.copies.mirror._MOST_FILES", 20)
     for name in ("project", "saved", "many"):
         (tmp_path / name).mkdir()
     (tmp_path / "saved" / "large.pt").write_bytes(bytes(101))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.errors import UsageError
-from samerun.launching.working_copy import is_left_out, make_scratch_copy
+from samerun.launching.copies.working_copy import is_left_out, make_scratch_copy
 
 _MOST_BYTES = 512 << 20
 _MOST_FILES = 20_000

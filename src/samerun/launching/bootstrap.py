@@ -106,13 +106,15 @@ class _Process:
 
     def begin(self) -> None:
         if self._plan.folder is not None:
-            callsite.show_from(self._plan.folder)
+            callsite.show_from(self._plan.folder, self._plan.root or "")
         if self._plan.root is not None:
             from samerun.digest.values import digest_as_in_original
+            from samerun.launching.copies.imports_from_copy import import_from_copy
             from samerun.recording.sealed_copy import seal
 
             self._sealed = seal(self._plan.root, self._plan.run, self._plan.kept_since)
             digest_as_in_original(self._plan.root)
+            import_from_copy(self._plan.root)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
             self._try("the variables that were set", set_variables.remember)

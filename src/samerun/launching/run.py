@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from samerun.errors import RunError, UsageError
+from samerun.launching.copies.mirror import SCRIPT
 from samerun.launching.launch import LaunchRequest, Outcome, build_child_environment, launch
 from samerun.launching.summarise_traces import summarise_traces
 from samerun.launching.workspace import Workspace
@@ -47,7 +48,7 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
             try:
-                outcome = launch(_reach_program(request, at.folder, folder), plan, folder)
+                outcome = launch(_reach_in_copy(request, at.folder, folder), plan, folder)
             finally:
                 run = _close_manifest(manifest, path, outcome)
             if run.outcome == "finished" and plan.tier != "none":
@@ -60,12 +61,27 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
     return run
 
 
-def _reach_program(request: LaunchRequest, folder: Path, copy: Path) -> LaunchRequest:
-    """With the program named where it is, if it lies outside of what was copied: `../.venv/bin/python`."""
-    name = request.command[0] if request.command else ""
-    if os.sep not in name or (copy / name).exists() or not (folder / name).exists():
-        return request
-    return dataclasses.replace(request, command=[os.path.abspath(folder / name), *request.command[1:]])
+def _reach_in_copy(request: LaunchRequest, folder: Path, copy: Path) -> LaunchRequest:
+    """With the program named where it is, if it lies outside of what was copied: `../.venv/bin/python`.
+
+    And with scripts named as the copy has them: `python /home/me/project/train.py` would run the original.
+    """
+    command = list(request.command)
+    name = command[0] if command else ""
+    if os.sep in name and not (copy / name).exists() and (folder / name).exists():
+        command[0] = os.path.abspath(folder / name)
+    if copy != folder:
+        command[1:] = [_name_in_copy(argument, folder, copy) for argument in command[1:]]
+    return dataclasses.replace(request, command=command)
+
+
+def _name_in_copy(argument: str, folder: Path, copy: Path) -> str:
+    """The path in the copy of a script that it has a copy of; any other argument as it is."""
+    if not os.path.isabs(argument) or not argument.endswith(SCRIPT) or not os.path.isfile(argument):
+        return argument
+    at, name = os.path.split(argument)
+    there = os.path.normpath(copy / os.path.relpath(os.path.realpath(at), folder.resolve()) / name)
+    return there if os.path.isfile(there) and not os.path.samefile(there, argument) else argument
 
 
 def _choose_hash_seed(plan: Plan, env: Mapping[str, str]) -> int | None:

@@ -20,7 +20,6 @@ from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA
-from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import SUFFIX, TraceWriter
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
         "pair": process_identity.pair(rank(), stem, role, ""),
         "world_size": 1,
         "place": lineage.get_place(),
-        "argv": hide_secrets(sys.orig_argv),
+        "argv": process_identity.read_argv(),
         "variables": set_variables.get_set(),
         "python": sys.version.split()[0],
         "torch": None,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from samerun import callsite
 from samerun.ranks.identity import rank
 from samerun.runs.schema import HELPER, WORKER
 from samerun.runs.secrets_in_text import hide_secrets
@@ -64,9 +65,15 @@ def find_role() -> str:
     return "fork" if os.getpid() != _born else ""
 
 
+def read_argv() -> list[str]:
+    """The command line of this process, without secrets, as it would be in the folder that was copied."""
+    return [callsite.name_in_original(part) for part in hide_secrets(sys.orig_argv)]
+
+
 def digest_argv() -> str:
     """Eight hex digits over the command line of this process, to tell programs of one run apart."""
-    arguments = [os.path.basename(part) for part in sys.orig_argv[:1]] + [*hide_secrets(sys.orig_argv)[1:]]
+    program, *arguments = read_argv() or [""]
+    arguments = [os.path.basename(program), *arguments]
     return hashlib.sha256("\0".join(arguments).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 

@@ -1,9 +1,9 @@
 """A command in a copy of its folder must not write through links that lead out of it.
 
-What was too large to be copied is linked to (launching.mirror), to be read. Opening it to write is refused as
-a read-only file refuses it: it is the user's, who did not ask for a run there. So are checkpoints under other
-paths, where an experiment asks for that (`Plan.kept_since`): its runs stop and resume a training anew, and
-would leave theirs in the place of a week's.
+What was too large to be copied is linked to (launching.copies.mirror), to be read. Opening it to write is
+refused as a read-only file refuses it: it is the user's, who did not ask for a run there. So are checkpoints
+under other paths, where an experiment asks for that (`Plan.kept_since`): its runs stop and resume a training
+anew, and would leave theirs in the place of a week's.
 """
 
 from __future__ import annotations

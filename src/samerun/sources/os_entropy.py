@@ -171,7 +171,7 @@ def _list_arguments() -> list[str]:
 
     Not in a program that controls itself, as a test does: it gets the same whoever starts it.
     """
-    return sys.argv[1:] if VARIABLE in os.environ else []
+    return [*map(callsite.name_in_original, sys.argv[1:])] if VARIABLE in os.environ else []
 
 
 def _leave_numpy_alone() -> Undo:

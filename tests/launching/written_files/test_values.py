@@ -63,6 +63,16 @@ def test_what_was_added_alone(tmp_path: Path) -> None:
     assert read(tmp_path, "m.csv", "0,0.5\n1,0.25\n", start=6) == {"0.0": 1.0, "0.1": 0.25}
 
 
+def test_rows_that_were_added_to_a_table_are_named_as_in_a_new_one(tmp_path: Path) -> None:
+    head = "epoch,test acc\n"
+    new = read(tmp_path, "m.csv", head + "0,0.5\n1,0.25\n")
+    added = head + "0,0.5\n1,0.25\n"
+    assert read(tmp_path, "m.csv", head + "7,0.75\n0,0.5\n1,0.25\n", start=len(head) + 7) == new
+    assert read(tmp_path, "m.csv", head + added, start=len(head)) == new  # with the names once more
+    assert read(tmp_path, "m.csv", head + "0,0.5\n1,0.375\n", start=len(head)) != new
+    assert read(tmp_path, "m.csv", head, start=len(head)) == {}
+
+
 @pytest.mark.parametrize("name", ["a.npy", "a.npz"])
 def test_one_bit_of_an_array(tmp_path: Path, name: str) -> None:
     one = np.arange(6.0)

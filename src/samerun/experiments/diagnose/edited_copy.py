@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.explaining.patch import Patch
-from samerun.launching.working_copy import find_root, make_scratch_copy
+from samerun.launching.copies.working_copy import find_root, make_scratch_copy
 
 
 @contextlib.contextmanager

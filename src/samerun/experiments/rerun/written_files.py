@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.comparing.pairing import RecordedRun
-from samerun.launching.working_copy import make_scratch_copy
+from samerun.launching.copies.working_copy import make_scratch_copy
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.experiments.runner import Runner
+from samerun.launching.copies.working_copy import make_scratch_copy
 from samerun.launching.launch import LaunchRequest
-from samerun.launching.working_copy import make_scratch_copy
 from samerun.launching.workspace import Workspace
 from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run, Store

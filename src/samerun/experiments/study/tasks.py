@@ -16,8 +16,8 @@ from samerun.experiments import run_outcome
 from samerun.experiments.runner import Runner
 from samerun.experiments.study import metric
 from samerun.experiments.varied_runs import leave_alone
+from samerun.launching.copies.working_copy import make_scratch_copy
 from samerun.launching.launch import LaunchRequest
-from samerun.launching.working_copy import make_scratch_copy
 from samerun.launching.workspace import Workspace
 from samerun.runs import untrusted
 from samerun.runs.plan import Control, Plan

@@ -11,7 +11,7 @@ from samerun.errors import UsageError
 from samerun.experiments.lock.environment_class import names_place
 from samerun.experiments.verify.changed import Changed
 from samerun.experiments.verify.changed_line import find_version
-from samerun.launching.working_copy import make_scratch_copy
+from samerun.launching.copies.working_copy import make_scratch_copy
 from samerun.runs.lock.content import Lock
 from samerun.runs.provenance import select_environment
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -15,6 +16,7 @@ from samerun.runs.written import VALUE_OF, Value
 
 _NAMES, _VALUES = ("name", "metric", "key", "tag"), ("value", "val")
 _MOST_TEXT = 64 << 20  # bytes of one file
+_MOST_HEADING = 1 << 16  # bytes of the line that names columns
 _MOST_PLAIN = 1 << 20  # bytes of the end of a text without a form
 
 
@@ -70,20 +72,40 @@ def read_json_lines(file: BinaryIO) -> Iterator[tuple[str, Value]]:
 
 
 def read_csv(file: BinaryIO, delimiter: str = ",") -> Iterator[tuple[str, Value]]:
-    """The cells of a table, by the number of the row and the column's name. Raises ValueError, csv.Error."""
+    """The cells of a table, by the number of the row and the column's name. Raises ValueError, csv.Error.
+
+    Rows that were added to a table have the names that its first line gives, and numbers as in a new one.
+    """
+    columns = _read_columns_above(file, delimiter)
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     table = csv.reader(text, delimiter=delimiter)
-    columns: list[str] = []
-    for number, row in enumerate(table):
+    first = next(table, [])
+    if _is_heading(first):
+        columns = first
+    rows = table if _is_heading(first) else itertools.chain([first], table)
+    for number, row in enumerate(rows, 1 if columns else 0):
         cells = [_parse_cell(cell) for cell in row]
-        if not number and all(isinstance(cell, str) for cell in cells):
-            columns = row
-            continue
         texts = [cell for cell in cells if isinstance(cell, str)]
         for at, cell in enumerate(cells):
             name = name_value(columns[at], texts) if at < len(columns) else str(at)
             yield f"{number}.{name}", convert(cell)
     text.detach()
+
+
+def _read_columns_above(file: BinaryIO, delimiter: str) -> list[str]:
+    """The names in the first line of a table that is read from further on; none where it has no such line."""
+    start = file.tell()
+    if not start:
+        return []
+    file.seek(0)
+    line = file.readline(min(start, _MOST_HEADING)).decode("utf-8")
+    file.seek(start)
+    row = next(csv.reader([line], delimiter=delimiter), [])
+    return row if _is_heading(row) else []
+
+
+def _is_heading(row: Sequence[str]) -> bool:
+    return all(isinstance(_parse_cell(cell), str) for cell in row)
 
 
 def read_tsv(file: BinaryIO) -> Iterator[tuple[str, Value]]:

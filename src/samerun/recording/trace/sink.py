@@ -27,7 +27,6 @@ from samerun.runs import rests, schema
 from samerun.runs.plan import Plan
 from samerun.runs.record import Record
 from samerun.runs.recorder_errors import complain
-from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ class TraceSink:
             ),
             "world_size": self._rank[1],
             "place": lineage.get_place(),
-            "argv": hide_secrets(sys.orig_argv),
+            "argv": process_identity.read_argv(),
             "variables": set_variables.get_set(),
             "python": sys.version.split()[0],
             "torch": torch.__version__,

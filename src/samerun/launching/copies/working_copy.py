@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from samerun.errors import UsageError
-from samerun.launching.mirror import Mirror, is_left_out
+from samerun.launching.copies.mirror import Mirror, is_left_out
 from samerun.launching.watcher import watcher
 
 __all__ = ["find_root", "is_left_out", "make_scratch_copy"]

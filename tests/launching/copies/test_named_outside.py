@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from samerun.launching.named_outside import list_named_above, list_named_by_argument
-from samerun.launching.working_copy import make_scratch_copy
+from samerun.launching.copies.named_outside import list_named_above, list_named_by_argument
+from samerun.launching.copies.working_copy import make_scratch_copy
 
 
 @pytest.mark.parametrize(

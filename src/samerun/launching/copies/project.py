@@ -19,7 +19,7 @@ def find_project(folder: Path) -> Path | None:
     """
     if _has(folder, REPOSITORIES):
         return None
-    parents = [parent for parent in folder.parents if _can_be_a_project(parent)]
+    parents = [parent for parent in folder.parents if can_be_a_project(parent)]
     for parent in parents:
         if _has(parent, REPOSITORIES):
             return parent
@@ -36,7 +36,7 @@ def _has(folder: Path, names: Collection[str]) -> bool:
     return any((folder / name).exists() for name in names)
 
 
-def _can_be_a_project(folder: Path) -> bool:
+def can_be_a_project(folder: Path) -> bool:
     """Whether it is not one for everything: a home, its parents, a folder of the system's (/tmp, /data)."""
     try:
         home = Path.home()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from samerun.errors import UsageError
-from samerun.launching.working_copy import find_root, make_scratch_copy
+from samerun.launching.copies.working_copy import find_root, make_scratch_copy
 
 
 @pytest.fixture
@@ -38,6 +38,24 @@ def test_files_are_copied_and_what_is_written_there_stays_there(work):
     assert (work / "data" / "deep" / "x.txt").read_text() == "x"
     assert not (work / "checkpoint").exists()
     assert not copy.exists()
+
+
+def test_code_that_pythonpath_names_is_in_the_copy_and_what_is_installed_there_is_not(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lib.py").touch()
+    (tmp_path / "theirs" / "lib-1.dist-info").mkdir()
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join(["../mine", str(tmp_path / "theirs"), "/gone", str(work)])
+    )
+    with make_scratch_copy(work) as copy:
+        assert (copy / "../mine/lib.py").is_file()
+        assert not (copy / "../theirs").exists()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with make_scratch_copy(work) as copy:
+        assert (copy / "../theirs/lib.py").is_file()
 
 
 def test_links_inside_stay_inside_and_links_out_find_what_they_lead_to(work):
@@ -140,8 +158,8 @@ def test_a_script_linked_to_from_a_folder_below_its_own_is_copied(tmp_path):
 
 
 def test_what_is_too_much_is_linked_to_but_new_files_beside_it_stay_in_the_copy(work, tmp_path, monkeypatch):
-    monkeypatch.setattr("samerun.launching.mirror._MOST_BYTES", 100)
-    monkeypatch.setattr("samerun.launching.mirror._MOST_FILES", 20)
+    monkeypatch.setattr("samerun.launching.copies.mirror._MOST_BYTES", 100)
+    monkeypatch.setattr("samerun.launching.copies.mirror._MOST_FILES", 20)
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "large.pt").write_bytes(bytes(101))
     (tmp_path / "saved" / "small.pt").write_bytes(bytes(50))

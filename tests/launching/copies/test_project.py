@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.launching.project import find_project
+from samerun.launching.copies.project import find_project
 
 
 def make(tmp_path: Path, *files: str) -> Path:

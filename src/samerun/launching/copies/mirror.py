@@ -9,16 +9,18 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from samerun.launching.named_outside import list_named_above, list_named_by_argument
-from samerun.launching.project import REPOSITORIES, find_project
+import samerun
+from samerun.launching.copies.named_outside import list_named_above, list_named_by_argument
+from samerun.launching.copies.project import REPOSITORIES, can_be_a_project, find_project
 
 _NEVER = {".samerun"}
 _MOST_BYTES = 256 << 20  # copied from behind links
 _MOST_FILES = 10_000  # looked at behind links, and in a project
 _MOST_LOOKS = 30_000  # files looked at in folders that turned out to hold too many
-_SCRIPT = (".py", ".sh")
-_NAMES_FILES = (*_SCRIPT, ".ipynb", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
+SCRIPT = (".py", ".sh")  # as their names end
+_NAMES_FILES = (*SCRIPT, ".ipynb", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
 _MOST_CODE = 16 << 20  # bytes that are read for the names of other files: a second or two
+_OURS = Path(samerun.__file__).resolve().parent
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executables begin: Linux, macOS
 
 
@@ -26,11 +28,12 @@ class Mirror:
     """Copies `cwd`, a real path, to root/cwd.
 
     Where `cwd` is a part of a project, the project is there as well: scripts import and read what is above
-    them. So is what their text, or the command, names above them (`../data`). A link that leads out of `cwd`
-    leads to a copy of its target at root/target, made for it: a file, or a folder with what is in it. A
-    script has the folder that it lies in with it: Python looks there for what it imports. What is there for a
-    program to read alone, or too much, is linked to where it is: programs, virtual environments, a folder of
-    more than 10,000 files, and the largest files once 256 MiB were copied.
+    them. So is what their text, or the command, names above them (`../data`), and the code that PYTHONPATH
+    names. A link that leads out of `cwd` leads to a copy of its target at root/target, made for it: a file,
+    or a folder with what is in it. A script has the folder that it lies in with it: Python looks there for
+    what it imports. What is there for a program to read alone, or too much, is linked to where it is:
+    programs, virtual environments, a folder of more than 10,000 files, and the largest files once 256 MiB
+    were copied.
     `.samerun` and special files in `cwd` are left out.
     """
 
@@ -60,6 +63,11 @@ class Mirror:
         project = find_project(self._cwd)
         if project is not None:
             self._bring_around(project)
+        for code in _list_search_path(self._cwd):
+            if self._cwd.is_relative_to(code):
+                self._bring_around(code)
+            else:
+                self._bring(code)
         self._bring_named(copy)
         return copy
 
@@ -132,7 +140,7 @@ class Mirror:
         try:
             if path.is_dir():
                 copied = self._bring_folder(path)
-            elif path.suffix in _SCRIPT:
+            elif path.suffix in SCRIPT:
                 self._bring_around(path.parent)
                 copied = self._bring_file(path, always=True)
             else:
@@ -176,7 +184,7 @@ class Mirror:
         elif not copy.exists():
             try:
                 if not path.is_dir():
-                    copied = self._bring_file(path, always=path.suffix in _SCRIPT)
+                    copied = self._bring_file(path, always=path.suffix in SCRIPT)
                 elif whole and not is_environment(path):
                     self._fill(path, whole=True)
                     copied = True
@@ -231,11 +239,21 @@ def _list_left_out(folder: str, names: Sequence[str]) -> set[str]:
     return {name for name in names if is_left_out(Path(folder, name))}
 
 
+def _list_search_path(cwd: Path) -> Iterator[Path]:
+    """Folders outside of `cwd` that PYTHONPATH names: the user's code, so nothing installed and not ours."""
+    for entry in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        folder = Path(os.path.realpath(cwd / entry))
+        if folder.is_relative_to(cwd) or not folder.is_dir() or not can_be_a_project(folder):
+            continue
+        if next(folder.glob("*.dist-info"), None) is None and not _OURS.is_relative_to(folder):
+            yield folder
+
+
 def _list_code(folder: Path) -> Iterator[Path]:
     """The files in which others may be named, as far as there is time: code first, then by size."""
     found = (Path(at, name) for at, _, names in os.walk(folder) for name in names)
     kept = [path for path in found if path.suffix in _NAMES_FILES and path.is_file()]
-    sizes = sorted((path.suffix not in _SCRIPT, path.stat().st_size, path) for path in kept)
+    sizes = sorted((path.suffix not in SCRIPT, path.stat().st_size, path) for path in kept)
     read = itertools.accumulate(size for _, size, _ in sizes)
     yield from (path for total, (_, _, path) in zip(read, sizes, strict=True) if total <= _MOST_CODE)
 

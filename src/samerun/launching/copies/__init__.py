@@ -1,0 +1,1 @@
+"""Copies of the user's folder that commands are run in."""
