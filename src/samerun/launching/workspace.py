@@ -39,9 +39,6 @@ class Workspace:
         A copy made for the run is removed at the end. Raises UsageError when it cannot be made.
         """
         source = self.copy or self.folder
-        if not self.fresh and self.copy is None:
-            yield source, None
-            return
         fresh = make_scratch_copy(source, command) if self.fresh else contextlib.nullcontext(source)
         with fresh as folder:
             yield folder, find_root(folder)

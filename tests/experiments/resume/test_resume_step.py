@@ -230,7 +230,7 @@ def test_layers_called_to_learn_shapes_before_the_first_step_do_not_count(traces
     shapes += [
         *batch(0, "peeked", 1),
         row(0, "data", "input", "Net", None),
-        row(0, "data", "input", "Net(…)", None),
+        row(0, "data", "input", "Net(…)", "a keyword that is no tensor"),
     ]
     whole = traces(setup("w0"), *shapes, *steps(0, 8), end(8))
     assert verdict(whole, traces(setup(3), *shapes, *steps(4, 8, 4), end(4)), 4) == ("same", None, None)

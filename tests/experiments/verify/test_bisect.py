@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -187,16 +188,21 @@ for step in range(3):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_real_training_with_data_that_git_ignores(tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", ["train", "scripts/train"])
+def test_a_real_training_with_data_that_git_ignores(
+    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    (tmp_path / script).parent.mkdir(exist_ok=True)
     git(tmp_path, "init", "-q")
     (tmp_path / ".gitignore").write_text("data.txt\n.samerun\n")
     (tmp_path / "data.txt").write_text("\n".join(map(str, range(8))))
-    commit(tmp_path, "Train", train=TRAIN, rate="rate = 0.1\n")
-    done = samerun("lock", "--", sys.executable, "train.py", cwd=tmp_path)
+    commit(tmp_path, "Train", **{script: TRAIN}, rate="rate = 0.1\n")
+    done = samerun("lock", "--", sys.executable, f"{script}.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     commit(tmp_path, "Explain", rate="rate = 0.1  # as published\n")
     first = commit(tmp_path, "Raise the rate", rate="rate = 0.2\n")
-    commit(tmp_path, "Explain more", train="# Trains.\n" + TRAIN)
+    commit(tmp_path, "Explain more", **{script: "# Trains.\n" + TRAIN})
     commit(tmp_path, "Use a name", rate="RATE = rate = 0.2\n")
     before = git(tmp_path, "status", "--porcelain", "--branch")
     done = samerun("verify", "--bisect", cwd=tmp_path)

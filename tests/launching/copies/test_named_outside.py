@@ -84,6 +84,16 @@ def test_a_package_that_the_code_imports_from_above_is_in_the_copy(tmp_path: Pat
     assert done.stdout == "3\n", done.stderr
 
 
+def test_so_is_what_lies_beside_in_a_package_that_the_folder_is_a_part_of(tmp_path: Path) -> None:
+    here = tmp_path / "package" / "sub"
+    here.mkdir(parents=True)
+    (here / ".git").mkdir()
+    (tmp_path / "package" / "shared.py").touch()
+    (here / "train.py").write_text("import sys\nsys.path.append('../..')\nfrom package.shared import x\n")
+    with make_scratch_copy(here) as copy:
+        assert (copy / "../shared.py").is_file()
+
+
 def test_what_no_file_can_be_called_hurts_no_copy(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from samerun.comparing.compare_runs import compare
@@ -103,3 +105,28 @@ def test_an_optimizer_makes_the_steps_and_a_closure_is_a_forward_and_a_backward_
         assert {(step, "forward", "aten.addmm.default"), (step, "backward", "aten.mm.default")} <= of
         assert (step, "optimizer", "aten.addmm.default") not in of
     assert (0, "optimizer", "aten.dot.default") in of  # LBFGS's own
+
+
+REPLACED = """
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=4)
+models = [nn.Linear(3, 1) for _ in range(3)]
+replaced, averaged, model = models
+for each in models: each(x)
+for step in range(2):
+    for a, b in loader:
+        with torch.no_grad(): averaged(a)
+        (model(a) - b).pow(2).mean().backward()
+        with torch.no_grad():
+            for part in averaged.parameters(): part *= 0.9
+            for part in model.parameters(): part -= 0.1 * part.grad
+        model.zero_grad()
+"""
+
+
+def test_a_model_that_a_restored_one_replaced_before_the_first_batch_is_no_part_of_the_weights(trainer):
+    trainer.script(HEAD + REPLACED)
+    run = trainer.record("train.py", "0")
+    named = [row for row in trainer.rows(run, "names") if row.name == "parameters:backward"]
+    assert [json.loads(row.detail) for row in named] == [
+        ["Linear#1.weight", "Linear#1.bias", "Linear#2.weight", "Linear#2.bias"]
+    ]

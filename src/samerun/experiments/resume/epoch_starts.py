@@ -115,7 +115,10 @@ class EpochStarts:
         names = [words[code] for code in trace.codes("name")[calls].tolist()]
         later = {name for name, first in zip(names, early.tolist(), strict=True) if not first}
         known = np.array([name in later for name in names])
-        found[calls[early & ~(known & trace.digests[1][calls])]] = True
+        there = trace.digests[1][calls]
+        for at in range(1, int(early.sum())):  # its keywords may be values, and have bytes
+            there[at] &= there[at - 1] or calls[at] != calls[at - 1] + 1 or names[at] != names[at - 1]
+        found[calls[early & ~(known & there)]] = True
         following = calls[~early][0]
         batch = self._find_first_batch(calls[0])
         if batch is not None and (early & (calls > batch)).any():

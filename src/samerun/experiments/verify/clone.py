@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.errors import UsageError
+from samerun.launching.copies.working_copy import PREFIX
 from samerun.launching.watcher import watcher
 
 # No program that a repository or a template names is started, but for the filters of the user's own settings.
 _SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
-_CLONE = "samerun-bisect-"
+_CLONE = f"{PREFIX}bisect-"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def leave_git_out(variables: Mapping[str, str]) -> dict[str, str]:
 def make_clone(folder: Path) -> Iterator[Clone]:
     """A clone of the repository that holds `folder`, removed at the end; it shares the objects of it.
 
+    It stands where a copy of the repository would: its own modules are imported there.
+
     Raises UsageError where there is no repository, no commit, or no git.
     """
     top = Path(git(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
@@ -75,7 +78,8 @@ def make_clone(folder: Path) -> Iterator[Clone]:
     place = Path(tempfile.mkdtemp(prefix=_CLONE)).resolve()
     with watcher.seeing_to("folder", str(place)):
         try:
-            copy = place / (top.name or "repository")
+            copy = place / top.resolve().relative_to("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
             git(place, "clone", "-q", "--shared", "--no-checkout", "--", str(top), str(copy))
             git(copy, "checkout", "-q", "--detach", head)
             yield Clone(copy, copy / below, head)

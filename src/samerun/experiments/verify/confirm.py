@@ -100,6 +100,7 @@ class _PutBack:
         self._variables = suspicion.held.environment.variables
         self._without_effect: set[str] = set()  # what was put back, and not one bit was another
         self._left = _MOST_RUNS
+        self._failure: str | None = None  # of the last run: why it has no bits to compare
 
     def confirm(self) -> VerifyResult:
         """The result, with the changes that were put back and brought the locked bits back."""
@@ -120,7 +121,12 @@ class _PutBack:
         needed = self._find_needed(code, others)
         if not needed:
             tried = " and ".join(_name([*code, *others]))
-            notes = (*notes, f"with {tried} as locked, the bits are not the locked ones either")
+            said = f"with {tried} as locked, the bits are not the locked ones either"
+            if self._failure is not None:
+                said = (
+                    f"whether {tried} is the reason is not known: as locked, a run failed ({self._failure})"
+                )
+            notes = (*notes, said)
         if self._left < 0:
             notes = (
                 *notes,
@@ -174,7 +180,8 @@ class _PutBack:
             part = f" in {len(places)} of the changes" if places and self._left < _MOST_RUNS else ""
             stage = f"running with {' and '.join(_name(parts))} as locked{part}"
             (run,) = self._trials.record(stage, 1, suspicion.plan, at)
-        if run_outcome.explain_failure([run], parted=False) is not None:
+        self._failure = None if run.outcome in run_outcome.WHOLE else run_outcome.describe_end(run)
+        if self._failure is not None:
             return False
         observed = observe(run, suspicion.limit, suspicion.asked.lock.left_out)
         if not suspicion.held.find_moved(observed, suspicion.compared_below):

@@ -89,6 +89,9 @@ class Mirror:
 
     def _bring_above(self, path: Path) -> None:
         """A file or folder above `cwd`, or the nearest folder that there is and that it will be made in."""
+        if self._cwd.is_relative_to(path) and path != self._cwd and can_be_a_project(path):
+            self._bring_around(path)  # a package that `cwd` is a part of
+            return
         while not os.path.exists(path):
             path = path.parent
         place, common = self._place(path), Path(os.path.commonpath([path, self._cwd]))

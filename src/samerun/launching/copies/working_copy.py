@@ -14,7 +14,7 @@ from samerun.launching.watcher import watcher
 
 __all__ = ["find_root", "is_left_out", "make_scratch_copy"]
 
-_PREFIX = "samerun-scratch-"
+PREFIX = "samerun-scratch-"  # how the names of folders begin that stand for `/`
 
 
 @contextlib.contextmanager
@@ -28,7 +28,7 @@ def make_scratch_copy(
     for what is linked to instead, since it is too large or a program. Raises UsageError when it cannot be
     copied (permissions, a full disk); `instead` says what else can be done.
     """
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
     with watcher.seeing_to("folder", str(folder)):
         try:
             try:
@@ -43,12 +43,9 @@ def make_scratch_copy(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def find_root(copy: Path) -> Path:
-    """The folder that stands for `/`, of a copy. Raises ValueError for what is no copy."""
-    for parent in copy.parents:
-        if parent.name.startswith(_PREFIX):
-            return parent
-    raise ValueError(f"{copy} is no copy of a working directory")
+def find_root(copy: Path) -> Path | None:
+    """The folder that stands for `/`, of a copy; None for what is no copy."""
+    return next((parent for parent in copy.parents if parent.name.startswith(PREFIX)), None)
 
 
 def _take_first_error(error: OSError | shutil.Error) -> str:

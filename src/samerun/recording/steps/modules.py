@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -50,6 +50,7 @@ class Modules:
         # Whether only threads beside the training call it, to evaluate a copy: when they do is chance.
         self._beside: ByIdentity[nn.Module, bool] = ByIdentity()
         self._held: ByIdentity[nn.Module, list[tuple[int, int]]] = ByIdentity()  # as its state was written
+        self._is_called_with_batches: ByIdentity[nn.Module, bool] = ByIdentity()
         self._paths: ByIdentity[nn.Module, str] = ByIdentity()
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
@@ -92,12 +93,17 @@ class Modules:
         names = self.parameter_names()
         found: dict[int, tuple[str, torch.Tensor]] = {}
         for root in self.roots:
-            if self._beside[root]:
+            trained = [each for _, each in list_named(root, "named_parameters") if each.requires_grad]
+            if self._beside[root] or self._is_left_behind(root, trained):
                 continue
-            for _, parameter in list_named(root, "named_parameters"):
-                if parameter.requires_grad:
-                    found.setdefault(id(parameter), (names[id(parameter)], parameter))
+            for parameter in trained:
+                found.setdefault(id(parameter), (names[id(parameter)], parameter))
         return list(found.values())
+
+    def _is_left_behind(self, root: nn.Module, parameters: Iterable[torch.Tensor]) -> bool:
+        """Whether it was called before the first batch alone: a model that a restored one has replaced."""
+        called = not self._is_fed or self._is_called_with_batches.get(root)
+        return not called and all(parameter.grad is None for parameter in parameters)
 
     def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The buffers of every root module seen, as they are now."""
@@ -246,6 +252,8 @@ class Modules:
             self._list_buffers(root)
         elif not beside and cursor.step == 0 and torch.is_grad_enabled():
             self._see_restored(root)
+        if self._is_fed and root not in self._is_called_with_batches:
+            self._is_called_with_batches[root] = True
         recorder.begin()
         self.running.phase = cursor.phase
         if cursor.phase == "forward":
