@@ -155,6 +155,15 @@ def test_what_does_not_bring_the_locked_bits_back_is_not_confirmed(folder: Path)
     assert "with code as locked, the bits are not the locked ones either" in result.notes
 
 
+def test_a_run_that_fails_with_the_locked_code_is_no_answer(folder: Path) -> None:
+    (folder / "train.py").write_text("lr = 0.2\n")
+    fails = Script(steps=5, crashes={3: 0}, calls=[])  # the third: as locked
+    result = verified(Training(fails), folder)
+    assert result.verdict == "differs" and list_confirmed(result) == []
+    (note,) = [note for note in result.notes if "whether code is the reason is not known" in note]
+    assert "with it as locked, the run failed (exit code 1" in note
+
+
 def test_a_training_that_does_not_repeat_is_explained_by_its_own_runs(folder: Path) -> None:
     (folder / "train.py").write_text("lr = 0.1  # as before\n")
     once = Script(steps=5, kernel=2, flips=frozenset({(1, 1, "gradients")}), calls=[])

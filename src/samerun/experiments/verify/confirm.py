@@ -123,9 +123,8 @@ class _PutBack:
             tried = " and ".join(_name([*code, *others]))
             said = f"with {tried} as locked, the bits are not the locked ones either"
             if self._failure is not None:
-                said = (
-                    f"whether {tried} is the reason is not known: as locked, a run failed ({self._failure})"
-                )
+                unknown = f"whether {tried} is the reason is not known"
+                said = f"{unknown}: with it as locked, the run failed ({self._failure})"
             notes = (*notes, said)
         if self._left < 0:
             notes = (
