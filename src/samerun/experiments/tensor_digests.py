@@ -6,6 +6,7 @@ from samerun.runs.reading import Trace
 from samerun.runs.untrusted import parse_json
 
 _DIGEST = 16  # bytes
+NOTHING = bytes(_DIGEST)  # of a tensor that is not there, such as a gradient
 
 
 def read_named(trace: Trace, at: int) -> dict[str, bytes]:

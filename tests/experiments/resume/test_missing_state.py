@@ -517,3 +517,66 @@ def test_samples_draw_from_what_moves_as_they_are_made(
     assert (lack.what, where(back)) == ("sample randomness", (7, "data", "batch"))
     assert said in lack.evidence
     assert ("generator.get_state()" in lack.advice) == ("rng" in words)
+
+
+# A layer that is frozen until step 5; a sampler that goes on in its epoch, with the order of another one.
+THAWS = """
+import os, torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+net[0].requires_grad_(False)
+begin = 0
+if os.path.exists("last.pt"):
+    kept = torch.load("last.pt")
+    net.load_state_dict(kept["net"]); optimizer.load_state_dict(kept["optimizer"]); begin = kept["n"]
+for step in range(begin, 12):
+    if step == 5: net[0].requires_grad_(True)
+    optimizer.zero_grad()
+    for part in range(PASSES): net(torch.ones(2, 4) * (step + part)).square().mean().backward()
+    optimizer.step()
+    if step % 4 == 3:
+        torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "n": step + 1}, "last.pt")
+"""
+ORDERS = """
+import os, torch
+torch.manual_seed(0)
+class Sampler(torch.utils.data.Sampler):
+    epoch = done = 0
+    def __len__(self): return 16
+    def __iter__(self):
+        order = torch.randperm(16, generator=torch.Generator().manual_seed(self.epoch))
+        return iter(order.tolist()[self.done:])
+net, sampler = torch.nn.Linear(4, 1), Sampler()
+optimizer = torch.optim.SGD(net.parameters(), 1e-2)
+loader = torch.utils.data.DataLoader(torch.rand(16, 4), 2, sampler=sampler)
+first = skipped = 0
+if os.path.exists("last.pt"):
+    kept = torch.load("last.pt")
+    net.load_state_dict(kept["net"])
+    first, skipped = kept["epoch"], kept["n"]
+    sampler.done = 2 * skipped
+for epoch in range(first, 3):
+    if not skipped: sampler.epoch = epoch
+    for number, x in enumerate(loader, skipped):
+        optimizer.zero_grad(); net(x).square().mean().backward(); optimizer.step()
+        if number == 3: torch.save({"net": net.state_dict(), "epoch": epoch, "n": 4}, "last.pt")
+    skipped = sampler.done = 0
+"""
+
+
+@pytest.mark.everyday(2)
+@pytest.mark.parametrize(
+    ("script", "kill_at", "named", "said"),
+    [
+        (THAWS.replace("PASSES", "1"), 10, "frozen parameters", "has a gradient of 0.weight, 0.bias"),
+        (THAWS.replace("PASSES", "2"), 10, "frozen parameters", "has a gradient of 0.weight, 0.bias"),
+        (ORDERS, 14, "sample order", "the same place in another epoch, whose order it had"),
+    ],
+)
+def test_what_decides_how_it_trains_is_named(
+    script: str, kill_at: int, named: str, said: str, tmp_path: Path
+) -> None:
+    back = Series.of(tmp_path, script, kill_at).resumed("", tmp_path / "back")
+    (lack,) = back.lacks
+    assert lack.what == named and said in lack.evidence

@@ -15,6 +15,7 @@ OPTIMIZER = "optimizer state"
 RATE = "learning rate"
 SCALER = "gradient scaler"
 GRADIENTS = "gradients"
+FROZEN = "frozen parameters"
 RNG = "RNG state"
 SAMPLES = "sample randomness"
 ORDER = "sample order"
@@ -60,6 +61,10 @@ scaler.load_state_dict(checkpoint["scaler"])"""
 GRADIENTS_ADVICE = """\
 # write checkpoints between optimizer steps alone, or keep what is accumulated:
 checkpoint["gradients"] = {name: p.grad for name, p in model.named_parameters()}"""
+FROZEN_ADVICE = """\
+checkpoint["trained"] = [name for name, p in model.named_parameters() if p.requires_grad]
+for name, p in model.named_parameters(): p.requires_grad_(name in checkpoint["trained"])
+# or let the step that training goes on at decide: model.requires_grad_(step >= unfreeze_at)"""
 ORDER_ADVICE = """\
 sampler.set_epoch(epoch)  # where the sampler has one (DistributedSampler): of the epoch that goes on
 # or, with the arguments of your loader; its order comes from seed and epoch:
@@ -87,7 +92,8 @@ OWN_SAMPLES_ADVICE = """\
 checkpoint["noise"] = dataset.noise
 dataset.noise = checkpoint["noise"]"""
 OWN_DATA_ADVICE = """\
-# what the script keeps and takes its data from: a replay buffer, a list, a batch loaded ahead
+# what the script keeps and takes its data from: a replay buffer, an environment in the midst of an episode,
+# a list, a batch loaded ahead
 checkpoint["buffer"] = buffer.state_dict()"""
 RESULTS_ADVICE = """\
 checkpoint["history"] = history  # the losses so far, what a running mean is made of, the best score"""

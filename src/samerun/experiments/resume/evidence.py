@@ -10,7 +10,7 @@ import msgspec
 from samerun.experiments.resume.aligned_traces import AlignedTraces
 from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.resume_step import Position
-from samerun.experiments.tensor_digests import read_named
+from samerun.experiments.tensor_digests import NOTHING, read_named
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
@@ -122,6 +122,15 @@ class Case:
             rows = [at for at in find_rows(trace, what, "optimizer") if trace.steps[at] == step]
             both.append({trace.cell("name", at): read_named(trace, at) for at in rows})
         return [(both[0][label], both[1][label]) for label in both[0] if label in both[1]]
+
+    def list_frozen(self, step: int) -> list[str]:
+        """The parameters of which only one of the runs has a gradient at `step`."""
+        return [
+            name
+            for one, other in self.after_step("gradients", step)
+            for name in one
+            if name in other and (one[name] == NOTHING) != (other[name] == NOTHING)
+        ]
 
     def before_first(self) -> list[tuple[Named, Named]]:
         """The parameters of each optimizer before the resumed run's first step, likewise."""

@@ -180,6 +180,12 @@ def _explain_evaluation(case: Case) -> list[Lack]:
 
 def _explain_gradients(case: Case) -> list[Lack]:
     step, left_out = case.difference.step, case.continued.left_out
+    if frozen := case.list_frozen(step):
+        text = (
+            f"at step {step} only one of the runs has a gradient of {_list_some(frozen)}: which parameters "
+            "are frozen (requires_grad), or the count that decides it, was not restored"
+        )
+        return [Lack(advice.FROZEN, text, advice.FROZEN_ADVICE)]
     if not case.accumulates():
         text = (
             f"the losses of step {step} are equal, and the gradients of its one backward pass are not: they "
@@ -300,8 +306,11 @@ def _describe_start(case: Case) -> str:
 def _explain_optimizer_counters(case: Case) -> Lack | None:
     """An optimizer that counts its steps, and counted anew."""
     step = case.continued.step
+    frozen = case.list_frozen(step)
     for one, other in case.after_step("optimizer", step):
-        counters = [name for name in list_unequal(one, other) if name.endswith(_COUNTERS)]
+        unequal = [name for name in list_unequal(one, other) if name.endswith(_COUNTERS)]
+        # An optimizer does not count steps of what has no gradient.
+        counters = [name for name in unequal if name.rpartition(".")[0] not in frozen]
         if counters:
             text = (
                 f"the optimizer's count of steps is not the whole run's after step {step}: "
@@ -350,6 +359,8 @@ def _explain_loader_position(case: Case) -> Lack | None:
     if there is None or here is None or there == here:
         return None
     found = case.found_elsewhere("indices")
+    if found is not None and whole.number(found) == there:
+        return None  # the same place in another epoch: a sampler that left out what was done
     if found is None and (whole.rest(step) is None or whole.rest(step) != resumed.rest(0)):
         return None  # what is left of an epoch can be a loader's pass of its own, counted from 1
     text = f"it went on with batch {here} of an epoch, where the whole run was at batch {there} (step {step})"
