@@ -142,6 +142,9 @@ def test_the_entropy_that_numpy_reads_to_seed_itself_is_not_the_scripts(observed
         (["rank0"], "rng = np.random.default_rng()", source.advice),
         (["rank0"] * 2, "rng = np.random.default_rng()", "default_rng(torch.randint"),
         (["rank0.worker0"], "rng = np.random.default_rng()", "default_rng(torch.randint"),
+        (["rank0"], "rng = np.random.RandomState()", "rng = np.random.RandomState(0)"),
+        (["rank0"], "for _ in a: rng = np.random.RandomState()", "np.random.RandomState(torch.randint"),
+        (["rank0"], "def f(): return np.random.default_rng()", "default_rng(torch.randint"),
         (["rank0"], "state, _ = env.reset()", "env.reset(seed=0)"),
         (["rank0.a.1", "rank0.b.1"], "state, _ = env.reset()", "env.reset(seed=number)"),
     ],
@@ -149,5 +152,6 @@ def test_the_entropy_that_numpy_reads_to_seed_itself_is_not_the_scripts(observed
 def test_a_line_that_runs_again_is_not_advised_a_constant(tmp_path, processes, line, advice):
     (tmp_path / "train.py").write_text(f"{line}\n")
     rows = [row("unseeded", source.id, call_site="train.py:1", process=process) for process in processes]
-    found = source.recognise(batch(a=side(*rows, cwd=str(tmp_path)), b=side()))
+    ran = side(*rows, settings={"code": {"train.py": ""}}, cwd=str(tmp_path))
+    found = source.recognise(batch(a=ran, b=side()))
     assert advice in make_cause(found).advice

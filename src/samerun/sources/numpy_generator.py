@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from samerun import callsite
 from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import Control
 from samerun.sources.edits import studies
 from samerun.sources.evidence import rows as _rows
@@ -29,9 +29,10 @@ _ENVIRONMENT = re.compile(r"(?P<name>[\w.]+)\.reset\(\s*\)|(?P<space>[\w.]+_spac
 _ONCE = "  # once, after the environment is made: later resets go on from there"
 _FOR_EACH = "; another number for each environment"
 _EACH_CALL = (
-    "np.random.default_rng(torch.randint(2**31, ()).item())  # with torch seeded: the line runs again and "
-    "again, and a constant would give the same numbers each time"
+    "({seed})  # with torch seeded: the line runs again and again, and a constant would give the same numbers "
+    "each time"
 )
+_SEED_OF_EACH = "torch.randint(2**31, ()).item()"
 OF_LIBRARY = (
     "a seed in what you give the library (seed=0, random_state=0, .reset(seed=0)): it makes a generator "
     "without one"
@@ -162,7 +163,8 @@ class NumpyGenerator(Source):
         if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
             text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
             return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
-        again = _is_run_again([row for row in rows if row.call_site == last.call_site])
+        here = [row for row in rows if row.call_site == last.call_site]
+        again = _is_run_again(here) or _may_run_again(difference.a, last)
         return Evidence(self.id, strength, text, last.call_site, _advise_for(line, again=again))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
@@ -203,14 +205,15 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
 
 
 def _advise_for(line: str, *, again: bool) -> str:
-    """What seeds the environment or the study that a line uses; "" where it uses none, and runs once."""
+    """What seeds the generator, the environment or the study that a line makes or uses."""
     if studies.DRAWS.search(line):
         return studies.ADVICE
     drawn = _ENVIRONMENT.search(line)
     if drawn is None and line and not _MAKES.search(line):
         return OF_LIBRARY
     if drawn is None:
-        return _EACH_CALL if again else ""
+        made = "np.random.RandomState" if "RandomState" in line else "np.random.default_rng"
+        return f"{made}{_EACH_CALL.format(seed=_SEED_OF_EACH)}" if again else f"rng = {made}(0)"
     number = "number" if again else "0"
     seeds = f"{drawn['space']}.seed({number})" if drawn["space"] else f"{drawn['name']}.reset(seed={number})"
     return f"{seeds}{_ONCE}{_FOR_EACH if again else ''}"
@@ -220,6 +223,21 @@ def _is_run_again(rows: Sequence[Row]) -> bool:
     """Whether a line ran more than once, or in more than one process: one constant would make them alike."""
     made = Counter(row.process for row in rows)
     return len(made) > 1 or max(made.values()) > 1 or any(".worker" in process for process in made)
+
+
+def _may_run_again(side: Side, row: Row) -> bool:
+    """Whether the line is in a function that is called more than once, by the code: it ran once by then."""
+    from samerun.editing.run_counts import runs_once
+    from samerun.sources.edits import numpy_generators
+
+    code = _rows.read_code(side)
+    if code is None:
+        return False
+    try:
+        file, calls = numpy_generators.find_makers(code, row)
+    except NoEdit:
+        return False
+    return not all(runs_once(code, file, call) for call in calls)
 
 
 def _is_made_by_task(rows: Sequence[Row]) -> bool:

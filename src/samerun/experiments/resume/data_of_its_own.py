@@ -32,5 +32,7 @@ def explain_own_data(case: Case, generators: Sequence[str]) -> Lack:
         return Lack(advice.COUNTERS, text, advice.COUNTERS_ADVICE)
     if generators:
         text = f"{text}, though the state of {' and '.join(generators)} was restored"
-    text += ": it comes from what the script keeps beside (a replay buffer, an environment, a batch loaded ahead)"
+    text += (
+        ": it comes from what the script keeps beside (a replay buffer, an environment, a batch loaded ahead)"
+    )
     return Lack(advice.OTHER, text, advice.OWN_DATA_ADVICE)

@@ -26,7 +26,7 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
 
     def make(row: Row) -> list[Edit]:
         try:
-            file, calls = seeds.seed_calls(code, row, _MAKERS)
+            file, calls = find_makers(code, row)
         except NoEdit:
             here = [item for item in rows if item.call_site == row.call_site]
             edits = (
@@ -41,6 +41,11 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
         return [edit for call in calls for edit in _seed_one(code, file, call, row, many, difference)]
 
     return seeds.edit_each_line(rows, make)
+
+
+def find_makers(code: Code, row: Row) -> tuple[File, list[ast.Call]]:
+    """The calls at the line of a row that make generators. Raises NoEdit."""
+    return seeds.seed_calls(code, row, _MAKERS)
 
 
 def _seed_factories(code: Code, difference: Difference) -> list[Edit]:
