@@ -52,6 +52,13 @@ def test_the_batch_before_a_later_difference(build: Builder) -> None:
     assert difference(build, training(), changed).indices_equal is True
 
 
+def test_an_equal_batch_of_workers_is_not_what_differs(build: Builder) -> None:
+    changed = training()
+    flip(changed[find(changed, "input", 1)])
+    found = difference(build, training(), changed)
+    assert (found.what, found.indices_equal, found.in_workers) == ("input", True, False)
+
+
 def test_no_loader(build: Builder) -> None:
     def rows(text: str) -> list[Record]:
         return [record(0, "forward", "loss", "backward", digest=d(text)), end(1)]

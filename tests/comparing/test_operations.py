@@ -306,6 +306,23 @@ def test_a_draw_after_the_first_difference(build: Builder) -> None:
         assert further(found) == [(kind, 3, "aten::native_dropout", "model.py:11", None, 1)]
 
 
+def test_memory_of_another_shape_that_is_filled_after_the_difference_explains_nothing(build: Builder) -> None:
+    """The generator is in the same state: other numbers come of how many there are."""
+
+    def made(name: str, text: str) -> list[Record]:
+        return [
+            operation(0, "aten::cat", f"data {text}"),
+            record(0, "forward", "rng", "torch-cpu"),
+            operation(0, name, f"mask {text}", flags=DRAWS, detail="torch-cpu"),
+            end(1),
+        ]
+
+    for name, later in (("aten.bernoulli_.float", []), ("aten.native_dropout", ["origin"])):
+        found = first(ops(build, made(name, "short"), made(name, "long")))
+        assert found.op == "aten::cat"
+        assert [item.kind for item in found.further] == later
+
+
 @pytest.mark.parametrize(
     ("generator", "later"),
     [("torch-cpu", []), ("torch-cpu:generator", [(2, 1), (3, 1)])],

@@ -43,8 +43,14 @@ def find_samples(paired: TracePair, divergence: Divergence, step: int) -> Sample
     reordered = not equal and _is_reordered(a, b)
     permuted = one.inputs is not None and one.inputs == other.inputs
     workers = [_uses_workers(row) for row in (one, other)]
-    in_workers = None if None in workers else any(workers)
+    in_workers = None if None in workers else any(workers) and not _are_equal(a, b)
     return Samples(equal, equal or permuted or reordered, in_workers, reordered)
+
+
+def _are_equal(a: _Batch, b: _Batch) -> bool:
+    """Whether the batches are, so that what differs was made of them in the training process."""
+    digest = a.read_digest()
+    return digest is not None and digest == b.read_digest()
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,10 @@ class _Batch:
         start = int(batches[-2]) + 1 if len(batches) > 1 else 0
         found = np.flatnonzero(trace.is_one_of("what", {"indices"})[start:batch])
         return cls(trace, batch, start + int(found[-1]) if len(found) else None)
+
+    def read_digest(self) -> bytes | None:
+        """That of the batch, where it has one."""
+        return None if self.batch is None else self.trace.row(self.batch).digest
 
     def following(self) -> list[bytes | None]:
         """The digests of this batch and of all after it."""

@@ -160,7 +160,7 @@ class Difference:
     propagated: int = 0  # tier ops: operations after it that differ because their inputs do
     indices_equal: bool | None = None  # of the batch at the difference; None: no DataLoader
     same_samples: bool | None = None  # the same multiset of indices, or of records
-    in_workers: bool | None = None  # the batch came from worker processes
+    in_workers: bool | None = None  # worker processes made what differs of the batch
     rng_first: Mapping[str, int] = field(default_factory=dict)
     drawn: frozenset[str] = frozenset()
     agreed: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ are differences of their own: a second cause, perhaps.
 
 from __future__ import annotations
 
+import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from samerun.runs.reading import Ints
 
 _MOST = 64  # different ones that are kept
+_FILLS = re.compile(r"[.:]\w+_(\.\w+)?$")  # aten.bernoulli_.float
 _NEAR = 2_000  # operations in each run that are aligned closely, between what is alike before and after them
 
 
@@ -126,7 +128,7 @@ def _find_parted(
     for at_a, at_b, of_itself in zip(a.tolist(), b.tolist(), same.tolist(), strict=True):
         kind: Literal["origin", "rng", "gap"] | None = None
         if of_itself:
-            kind = "rng" if _is_draw(paired, at_a, at_b) else "origin"
+            kind = _classify(paired, at_a, at_b)
             if kind == "rng" and (shared := _find_shared(paired.a, at_a)):
                 kind = None if shared <= moved else kind
                 moved |= shared
@@ -137,6 +139,18 @@ def _find_parted(
         else:
             found.append((at_a, _describe_further(kind, paired.a, at_a)))
     return found, propagated
+
+
+def _classify(paired: TracePair, a: int, b: int) -> Literal["origin", "rng"] | None:
+    """Of operations with equal inputs and other outputs; None for one that explains nothing.
+
+    One that fills memory from a generator in the same state gives other numbers where that has another
+    shape: it is no input, and has its reason before.
+    """
+    if _is_draw(paired, a, b):
+        return "rng"
+    draws = int(paired.a.flags[a] | paired.b.flags[b]) & DRAWS
+    return None if draws and _FILLS.search(paired.a.row(a).name or "") else "origin"
 
 
 def _is_draw(paired: TracePair, a: int, b: int) -> bool:
