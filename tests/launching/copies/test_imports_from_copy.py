@@ -56,7 +56,9 @@ def test_modules_are_those_of_the_copy_though_an_absolute_path_names_the_origina
 
 
 def test_so_are_those_of_a_path_that_the_script_itself_adds(project: Path) -> None:
-    text = f"import sys; sys.path.append({str(project / 'src')!r}); {SHOW}"
+    """Also where another hook stands before ours, which is passed over."""
+    hook = "import sys, zipimport; sys.path_hooks.insert(0, zipimport.zipimporter)"
+    text = f"{hook}; sys.path.append({str(project / 'src')!r}); {SHOW}"
     (inner, _, _), root = print_in_copy(project, [sys.executable, "-c", text])
     assert inner.startswith(root)
 

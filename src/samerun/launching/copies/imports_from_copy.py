@@ -12,6 +12,7 @@ from importlib.machinery import FileFinder, ModuleSpec, all_suffixes
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each process of a command pays for what is imported here
+    from collections.abc import Callable, Iterable
     from types import ModuleType
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # half of it is imported already
@@ -25,7 +26,8 @@ def import_from_copy(root: str) -> None:
         copy = _find_copy(root, entry)
         if copy is None or not os.path.isdir(copy):
             raise ImportError(f"no copy of {entry}")
-        return _CopyFirst(_make_finder(copy), _make_finder(entry))
+        others = [hook for hook in sys.path_hooks if hook is not find_in_both]
+        return _CopyFirst(_make_finder(copy, others), _make_finder(entry, others))
 
     sys.path_hooks.insert(0, find_in_both)
     for entry in [entry for entry in sys.path_importer_cache if _find_copy(root, entry) is not None]:
@@ -61,9 +63,9 @@ class _CopyFirst(FileFinder):
         self._original.invalidate_caches()
 
 
-def _make_finder(folder: str) -> FileFinder:
+def _make_finder(folder: str, hooks: Iterable[Callable[[str], Any]]) -> FileFinder:
     """Python's own for a folder."""
-    for hook in sys.path_hooks[1:]:
+    for hook in hooks:
         try:
             found = hook(folder)
         except ImportError:
