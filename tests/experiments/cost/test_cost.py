@@ -203,6 +203,15 @@ def test_a_watcher_knows_how_much_is_to_come_and_what_is_known_after_each_round(
     assert any(said.startswith("threads, a step takes ×1.3") for _, said in heard.said)
 
 
+def test_a_budget_ends_measuring_however_few_rounds_there_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = costed(Needs(), Machine({}), tmp_path, monkeypatch, search=False, budget=0.0)
+    assert few.rounds == 1 and "the budget of 0 s ended after 1 round: prices are rough" in few.notes
+    enough = costed(Needs(), Machine({}), tmp_path, monkeypatch, search=False, budget=1e6)
+    assert enough.rounds >= 3 and not enough.notes
+
+
 def test_the_cheapest_is_the_command_left_alone_when_that_repeats(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

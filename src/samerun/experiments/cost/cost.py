@@ -39,7 +39,7 @@ class Rounds:
     """How long `cost` measures: in each round every way to run the command is run once, in random order."""
 
     count: int = 5
-    budget: float | None = None  # seconds; no further round begins that would not fit, after the third
+    budget: float | None = None  # seconds; no further round begins that would not fit
     search: bool = True  # look for the cheapest configuration that repeats
 
 
@@ -133,7 +133,10 @@ class _Costing:
             spent, round_s = time.monotonic() - self.started, time.monotonic() - began
             budget = self.rounds.budget
             late = budget is not None and spent + round_s > budget
-            if number >= _LEAST_ROUNDS and (late or are_known(list(measured.ratios.values()))):
+            if late and number < min(_LEAST_ROUNDS, self.rounds.count):
+                rounds = f"{number} round{'s' if number > 1 else ''}"
+                self.notes.append(f"the budget of {budget:.0f} s ended after {rounds}: prices are rough")
+            if late or (number >= _LEAST_ROUNDS and are_known(list(measured.ratios.values()))):
                 break
 
     def _tell_ended(self, way: Setup, alone: Run, run: Run) -> None:
