@@ -348,6 +348,22 @@ def test_what_is_drawn_from_the_generator_that_differed_first_is_no_difference_o
     assert [(item.kind, item.step, item.count) for item in found.further] == [("rng", *at) for at in later]
 
 
+def test_the_order_of_a_loader_that_draws_its_seed_from_what_differs_is_no_difference_of_its_own(
+    build: Builder,
+) -> None:
+    def draws(text: str) -> list[Record]:
+        made = []
+        for name, generator in (("aten::uniform_", "torch-cpu"), ("aten::randperm", "torch-cpu:generator")):
+            made += [
+                record(0, "setup", "rng", generator, digest=d(text)),
+                operation(0, name, text, flags=DRAWS, detail=generator),
+            ]
+        return [*made, end(1)]
+
+    found = first(ops(build, draws("one"), draws("other")))
+    assert (found.op, found.further) == ("aten::uniform_", ())
+
+
 @pytest.mark.parametrize("only", ["a", "b"])
 def test_the_comparison_goes_on_after_an_operation_that_only_one_run_has(build: Builder, only: str) -> None:
     more = rows()

@@ -129,8 +129,10 @@ def _find_parted(
         kind: Literal["origin", "rng", "gap"] | None = None
         if of_itself:
             kind = _classify(paired, at_a, at_b)
-            if kind == "rng" and (shared := _find_shared(paired.a, at_a)):
-                kind = None if shared <= moved else kind
+            if kind == "rng":
+                shared = _find_shared(paired.a, at_a)
+                # One of its own, such as a loader's, mostly has its seed from the process's.
+                kind = None if moved and shared <= moved else kind
                 moved |= shared
         elif find_gap(paired, at_a, at_b) is not None:
             kind = "gap"
