@@ -58,6 +58,16 @@ def test_code_that_pythonpath_names_is_in_the_copy_and_what_is_installed_there_i
         assert (copy / "../theirs/lib.py").is_file()
 
 
+def test_copies_that_are_made_one_after_another_are_at_the_same_place(work: Path) -> None:
+    """A program that seeds itself by its path is to repeat; one beside another is at another place."""
+    with make_scratch_copy(work) as first, make_scratch_copy(work) as beside:
+        assert first != beside
+    with make_scratch_copy(work) as second:
+        assert second == first
+    with make_scratch_copy(work / "data") as other:
+        assert find_root(other) != find_root(first)
+
+
 def test_links_inside_stay_inside_and_links_out_find_what_they_lead_to(work):
     with make_scratch_copy(work) as copy:
         for name in ("inside", "absolute"):

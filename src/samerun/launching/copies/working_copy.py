@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -28,7 +31,7 @@ def make_scratch_copy(
     for what is linked to instead, since it is too large or a program. Raises UsageError when it cannot be
     copied (permissions, a full disk); `instead` says what else can be done.
     """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+    folder = _make_root(cwd)
     with watcher.seeing_to("folder", str(folder)):
         try:
             try:
@@ -41,6 +44,23 @@ def make_scratch_copy(
             yield copy
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_root(cwd: Path) -> Path:
+    """A new folder to stand for `/`; of the same name for each copy of `cwd` that is made after another.
+
+    A program that makes a seed of its path, as some do, would differ in each copy.
+    """
+    name = PREFIX + hashlib.blake2b(os.fsencode(cwd), digest_size=4).hexdigest()
+    within = Path(tempfile.gettempdir()).resolve()
+    for number in itertools.count():
+        root = within / (f"{name}-{number}" if number else name)
+        try:
+            root.mkdir(mode=0o700)
+        except FileExistsError:  # of another copy that is used just now, or of another user
+            continue
+        return root
+    raise AssertionError("there is no end of numbers")
 
 
 def find_root(copy: Path) -> Path | None:
