@@ -188,6 +188,23 @@ def test_places_that_cannot_be_edited_say_so(tmp_path: Path) -> None:
     assert "inside of something else" in site(program, "train.py:1")
 
 
+def test_code_beside_the_working_directory_is_not_edited_and_that_is_the_reason(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (tmp_path / "common.py").write_text("names = set('abc')\n")
+    program = Program(here, "import torch\n")
+    for path in ("../common.py:1", f"{tmp_path}/common.py:1"):
+        row = equal("unseeded", "numpy-generator", path)
+        assert "start samerun in the folder of the project" in program.refused(
+            "numpy-generator", row, site=path
+        )
+    installed = tmp_path / "site-packages" / "lib.py"
+    installed.parent.mkdir()
+    installed.touch()
+    row = equal("unseeded", "numpy-generator", f"{installed}:1")
+    assert "installed package" in program.refused("numpy-generator", row, site=f"{installed}:1")
+
+
 @pytest.mark.parametrize("argv", [("python", "-"), ("python", "-c", "import torch"), ("python",)])
 def test_scripts_without_a_file(tmp_path: Path, argv: tuple[str, ...]) -> None:
     program = Program(tmp_path, argv=argv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from samerun.editing.user_program import Code, encode_text
 from samerun.editing.zero_terms import leave_out_zeros
 from samerun.explaining.cause import Cause
 from samerun.explaining.full_evidence import read_argv, read_whole
+from samerun.installed_folders import find_installed_folder
 from samerun.runs.difference import Difference
+from samerun.runs.source_lines import parse_site
 from samerun.sources.catalogue import find_sources
 from samerun.sources.code import digests_of
 from samerun.sources.edits.each_call import keep_calls_apart
@@ -101,7 +104,7 @@ def patch(
         try:
             edits.setdefault(cause.source, []).extend(make_edits(difference, cause, code))
         except NoEdit as reason:
-            cannot.setdefault(cause.source, str(reason))
+            cannot.setdefault(cause.source, _explain_outside(cause.call_site, folder) or str(reason))
             continue
         first = first or code
         if cause.source in kept:
@@ -118,6 +121,22 @@ def patch(
     left = {source: why for source, why in cannot.items() if source not in have_edits}
     sites = _locate_edits(first, edits, have_edits)
     return Patch(diff, files, left, sites=sites, costs=_list_costs(edits, have_edits))
+
+
+def _explain_outside(site: str | None, folder: Path) -> str | None:
+    """Why there is no edit of a line of the user's code that is above or beside the working directory."""
+    found = parse_site(site)
+    if found is None:
+        return None
+    path = (folder / found[0]).resolve()
+    if path.is_relative_to(folder.resolve()) or not path.is_file():
+        return None
+    if find_installed_folder(str(path)) or path.is_relative_to(Path(os.__file__).parent):
+        return None
+    return (
+        f"{found[0]} is not in the working directory, and a patch changes what is below it: start samerun in "
+        "the folder of the project, with the command as it is from there"
+    )
 
 
 def _list_costs(edits: Mapping[str, Sequence[Edit]], sources: Collection[str]) -> tuple[str, ...]:
