@@ -21,6 +21,22 @@ def test_what_a_checkpoint_has_and_lacks_is_said(tmp_path: Path) -> None:
     assert "lacks optimizer" in line
 
 
+def test_what_a_file_beside_it_has_is_not_lacking(tmp_path: Path) -> None:
+    """As skorch writes its checkpoints: a file for each part."""
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(2, 1)
+    (tmp_path / "ck").mkdir()
+    torch.save(model.state_dict(), tmp_path / "ck" / "params.pt")
+    torch.save(torch.optim.Adam(model.parameters()).state_dict(), tmp_path / "ck" / "optimizer.pt")
+    torch.save({}, tmp_path / "ck" / "criterion.pt")
+    torch.save({"model": model.state_dict()}, tmp_path / "other.pt")
+    names = ("ck/params.pt", "ck/optimizer.pt", "ck/criterion.pt", "other.pt")
+    params, optimizer, other = audit_files(tmp_path, list(map(Path, names)))
+    assert "it has model" in params and "optimizer" not in params
+    assert "it has optimizer" in optimizer and "model" not in optimizer
+    assert "lacks optimizer" in other
+
+
 def test_without_a_checkpoint_nothing_is_said(tmp_path: Path) -> None:
     assert audit_files(tmp_path / "gone", [Path("last.pt")]) == []
 

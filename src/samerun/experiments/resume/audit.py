@@ -42,9 +42,15 @@ for path in map(Path, paths):
         continue  # settings
     if as_one not in said and (found := whole[as_one] if as_one in whole else audit_one(as_one)):
         said[as_one] = found
+within = {}  # what the files of a folder have together: a checkpoint may be of several
 for path, found in said.items():
-    lacks = [lack.name for lack in found.lacks if not lack.only_if]
-    may = [lack.name for lack in found.lacks if lack.only_if]
+    within.setdefault(path.parent, set()).update(found.has)
+for path, found in said.items():
+    beside = within[path.parent]
+    if beside and not found.has:
+        continue
+    lacks = [lack.name for lack in found.lacks if not lack.only_if and lack.name not in beside]
+    may = [lack.name for lack in found.lacks if lack.only_if and lack.name not in beside]
     parts = [("has", found.has), ("lacks", lacks), ("lacks, where they are used,", may)]
     parts = [f"{verb} {', '.join(names)}" for verb, names in parts if names]
     print(f"audit of {path}: it {'; '.join(parts)}")
