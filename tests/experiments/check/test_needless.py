@@ -160,3 +160,30 @@ def test_what_races_is_not_laid_on_a_draw_that_reaches_nothing(
     assert found[0] == ("thread-scheduling", f"train.py:{start}", False)
     assert "os-entropy" not in [source for source, *_ in found]
     assert any("(os-entropy), which is not the whole reason" in note for note in result.notes)
+
+
+# It goes on from what the run before has saved; a thread counts beside the training.
+GOES_ON = """
+import os, threading, time
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+begin = 0
+if os.path.exists("last.pt"):
+    kept = torch.load("last.pt"); net.load_state_dict(kept["net"]); begin = kept["epoch"]
+threads = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(2)]
+for thread in threads: thread.start()
+for epoch in range(begin, begin + 2):
+    optimizer.zero_grad(); net(torch.ones(2, 4)).square().mean().backward(); optimizer.step()
+    torch.save({"net": net.state_dict(), "epoch": epoch + 1}, "last.pt")
+"""
+
+
+@pytest.mark.slow
+def test_what_differs_where_a_file_is_read_that_the_first_run_left_is_no_race(trainer: Trainer) -> None:
+    trainer.script(GOES_ON)
+    result = check(Request((sys.executable, "train.py"), trainer.folder, trainer.store))
+    found = [(cause.source, cause.call_site, cause.confirmed) for cause in result.causes]
+    assert found == [("resume-state", "train.py:9", True)]
+    assert len(result.runs) == 2

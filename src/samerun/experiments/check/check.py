@@ -177,12 +177,13 @@ def _explain_left_behind(
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
     They must not part where the training does, in `counts`: a cache that the second run reads may hold what
-    the first one made. Nothing where a race may be the reason as well: runs of it can agree by luck.
+    the first one made. Nothing where a race may be the reason as well, unless what differs is where the file
+    was read: runs of a race can agree by luck.
     """
     first, evidence = explained.difference, explained.evidence
     best = find_left_behind(explained)
     others = [item for item in evidence if item.source not in in_folder() and points(item)]
-    if best is None or before is None or is_free(others):
+    if best is None or before is None or (is_free(others) and best.call_site != first.call_site):
         return None
     with copy_without_new(trials.request.folder, before, trials.request.command) as start:
         if start is None:
