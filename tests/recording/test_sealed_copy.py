@@ -76,7 +76,7 @@ def test_only_what_a_link_leads_out_to_is_refused(tmp_path: Path, name: str) -> 
     (user / "deep").mkdir(parents=True)
     (root / "out").symlink_to(user)
     (root / "loop").symlink_to("in")
-    sealed = Seal(str(root), str(tmp_path / "run"))
+    sealed = Seal(str(root), str(root / "in"), str(tmp_path / "run"))
     for allowed in (root / "in" / "x", root / "loop" / "x", user / "deep" / "x", "relative", 3):
         sealed.check(allowed)
     with pytest.raises(OSError, match="Read-only file system"):
@@ -93,14 +93,14 @@ def test_checkpoints_from_before_are_kept_outside_of_the_copy_and_its_own_are_no
         path.write_bytes(b"x")
         os.utime(path, (1000, 1000))
     (user / "new.pt").write_bytes(b"x")
-    sealed = Seal(str(root), str(tmp_path / "run"), kept_since=2000.0)
+    sealed = Seal(str(root), str(root / "in"), str(tmp_path / "run"), kept_since=2000.0)
     for refused in (user / "last.pt", user / "step5" / "model.safetensors", user / "step5"):
-        with pytest.raises(OSError, match="writes over no checkpoint that was there before"):
+        with pytest.raises(OSError, match="leaves or writes over no checkpoint of yours"):
             sealed.check(refused)
     for allowed in (user / "log.txt", user / "new.pt", user / "other.pt", root / "in" / "last.pt"):
         sealed.check(allowed)
     sealed.check(user / "last.pt", in_place=True)  # as NumPy maps data
-    Seal(str(root), str(tmp_path / "run")).check(user / "last.pt")
+    Seal(str(root), str(root / "in"), str(tmp_path / "run")).check(user / "last.pt")
 
 
 @pytest.mark.everyday(2)
@@ -124,6 +124,18 @@ def test_a_run_that_keeps_them_leaves_a_users_checkpoint_as_it_is(how: str, tmp_
     run = trainer.record("train.py", scratch=True, kept_since=2000.0)
     assert "writes over no checkpoint" in (run.path / "output.txt").read_text()
     assert run.outcome == "failed" and path.read_bytes() == b"a week"
+
+
+def test_nor_does_it_leave_a_new_one_in_the_folder_that_was_copied(tmp_path: Path) -> None:
+    """By an absolute path: the user's next run would go on from it."""
+    (tmp_path / "project").mkdir()
+    trainer = Trainer(tmp_path / "project")
+    path = tmp_path / "project" / "last.pt"
+    trainer.script(f"import torch; torch.save({{}}, 'own.pt'); torch.save({{}}, {str(path)!r})")
+    run = trainer.record("train.py", scratch=True, kept_since=2000.0)
+    assert run.outcome == "failed" and not path.exists()
+    assert "name it by a path relative to the working directory" in (run.path / "output.txt").read_text()
+    assert trainer.record("train.py", scratch=True).outcome == "finished" and path.exists()
 
 
 COMPILED = """\
@@ -177,7 +189,7 @@ def test_a_thread_is_refused_while_another_one_is_looked_at(tmp_path: Path, monk
     copy.mkdir()
     (tmp_path / "data.bin").write_bytes(b"1")
     (copy / "data.bin").symlink_to("../data.bin")
-    seal = Seal(str(copy), str(tmp_path / "run"))
+    seal = Seal(str(copy), str(copy), str(tmp_path / "run"))
     refused, looked_at, goes_on = [], threading.Event(), threading.Event()
     find = os.path.realpath
 

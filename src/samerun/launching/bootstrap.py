@@ -112,7 +112,9 @@ class _Process:
             from samerun.launching.copies.imports_from_copy import import_from_copy
             from samerun.recording.sealed_copy import seal
 
-            self._sealed = seal(self._plan.root, self._plan.run, self._plan.kept_since)
+            self._sealed = seal(
+                self._plan.root, self._plan.folder or os.getcwd(), self._plan.run, self._plan.kept_since
+            )
             digest_as_in_original(self._plan.root)
             import_from_copy(self._plan.root)
         if self._plan.tier != "none":

@@ -65,13 +65,15 @@ _MOST_FILES = 10_000  # of a folder that is removed
 class Seal:
     """Refuses to write through links that lead out of the copy at `root`.
 
-    With `kept_since`, a Unix time, checkpoints outside of it that are older are refused too.
+    With `kept_since`, a Unix time, checkpoints outside of it that are older are refused too, and all in the
+    folder that was copied, where a path that is no relative one leads: the user's next run would find them.
     """
 
     watched = frozenset(_PAST_PYTHON)  # the modules whose import `seal_module` is to hear of
 
-    def __init__(self, root: str, run: str, kept_since: float | None = None) -> None:
+    def __init__(self, root: str, folder: str, run: str, kept_since: float | None = None) -> None:
         self._kept_since = kept_since
+        self._original = os.path.join(os.sep, os.path.relpath(folder, root), "")
         self._root = os.path.join(root, "")
         self._run = os.path.join(run, "")  # our own records
         self._entered: set[str] = set()  # folders outside that the program went to through a link
@@ -113,8 +115,8 @@ class Seal:
         said = f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"
         if kept:
             said = (
-                f"{os.strerror(errno.EROFS)}: samerun writes over no checkpoint that was there before: "
-                "have the command write within its working directory"
+                f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and leaves or "
+                "writes over no checkpoint of yours: name it by a path relative to the working directory"
             )
         raise OSError(errno.EROFS, said, refused)
 
@@ -131,7 +133,9 @@ class Seal:
         return None if real.startswith(self._root) or _is_device(real) else real
 
     def _is_kept(self, path: str, since: float) -> bool:
-        """Whether it is a checkpoint from before, or a folder that holds one."""
+        """Whether it is a checkpoint from before or in the user's folder, or a folder that holds one."""
+        if path.startswith(self._original) and not path.startswith(self._run) and _is_checkpoint(path):
+            return True
         if os.path.isdir(path) and not os.path.islink(path):
             files = (os.path.join(at, name) for at, _, names in os.walk(path) for name in names)
             return any(_is_old_checkpoint(file, since) for file in itertools.islice(files, _MOST_FILES))
@@ -163,9 +167,9 @@ class Seal:
             self._entered.add(os.path.join(real, ""))
 
 
-def seal(root: str, run: str, kept_since: float | None = None) -> Seal:
+def seal(root: str, folder: str, run: str, kept_since: float | None = None) -> Seal:
     """From here on, refuse it in this process. An audit hook cannot be taken out again."""
-    sealed = Seal(root, run, kept_since)
+    sealed = Seal(root, folder, run, kept_since)
     audit = sealed.audit
 
     # Called for every audited event: a function costs a third of a bound method there.
@@ -184,13 +188,16 @@ def _opens_in_place(mode: str | None, flags: int | None) -> bool:
     return not (flags or 0) & (os.O_TRUNC | os.O_APPEND)
 
 
+def _is_checkpoint(path: str) -> bool:
+    return os.path.splitext(path)[1].lower() in _CHECKPOINTS
+
+
 def _is_old_checkpoint(path: str, since: float) -> bool:
     try:
         status = os.stat(path)
     except OSError:
         return False
-    of_checkpoints = os.path.splitext(path)[1].lower() in _CHECKPOINTS
-    return of_checkpoints and stat.S_ISREG(status.st_mode) and status.st_mtime < since
+    return _is_checkpoint(path) and stat.S_ISREG(status.st_mode) and status.st_mtime < since
 
 
 def _is_device(path: str) -> bool:

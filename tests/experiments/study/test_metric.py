@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,15 @@ def test_what_is_not_there_is_said(wanted: str, said: str, tmp_path: Path) -> No
 def test_what_can_never_be_found_is_refused_before_any_run(wanted: str) -> None:
     with pytest.raises(UsageError, match="--metric"):
         metric.check(wanted)
+
+
+@pytest.mark.parametrize("wanted", ["file:score.txt", "json:score.txt:0"])
+def test_a_file_that_the_run_did_not_write_is_no_metric(wanted: str, tmp_path: Path) -> None:
+    """As where it writes to an absolute path, and a copy of the folder has what an earlier run left."""
+    (tmp_path / "score.txt").write_text("[0.5]" if wanted.startswith("json") else "0.5")
+    before = metric.read_state(wanted, tmp_path)
+    with pytest.raises(RunError, match=r"this run did not write score\.txt, which was there before"):
+        metric.read(wanted, "", tmp_path, before)
+    (tmp_path / "new.txt").write_text((tmp_path / "score.txt").read_text())
+    os.replace(tmp_path / "new.txt", tmp_path / "score.txt")
+    assert metric.read(wanted, "", tmp_path, before) == 0.5

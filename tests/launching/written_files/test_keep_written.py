@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,24 @@ def work(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     (folder / "out").mkdir(parents=True)
     return folder
+
+
+def test_what_an_absolute_path_leads_to_is_read_where_it_is_and_not_in_the_copy(
+    tmp_path: Path, work: Path
+) -> None:
+    """The copy has it as it was before the run: two runs would be equal in that."""
+    real = tmp_path / "real" / "m.json"
+    copied = tmp_path / "root" / str(real).lstrip("/")
+    for path, acc in (real, 0.25), (copied, 0.5):
+        path.parent.mkdir(parents=True)
+        path.write_text(f'{{"acc": {acc}}}')
+    os.utime(copied, (10, 10))
+    found = kept(tmp_path, opened(str(real)), root=tmp_path / "root")
+    assert found[str(real)].values == {"acc": 0.25}
+    os.utime(copied)  # written in the copy, as `../real/m.json`
+    shutil.rmtree(tmp_path / "runs")
+    found = kept(tmp_path, opened(str(real)), root=tmp_path / "root")
+    assert found[str(real)].values == {"acc": 0.5}
 
 
 def test_files_that_were_opened_with_their_line(tmp_path: Path, work: Path) -> None:

@@ -43,20 +43,45 @@ def is_in_file(metric: str) -> bool:
     return metric.startswith((_JSON, _FILE))
 
 
-def read(metric: str, printed: str, folder: Path) -> float:
+State = tuple[int, int, int] | None  # of a file, by which one sees that it was written
+
+
+def read_state(metric: str, folder: Path) -> State:
+    """The state of the file that the metric is in, before a run; None where there is none."""
+    path = _find_file(metric, folder)
+    try:
+        status = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if status is None else (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def read(metric: str, printed: str, folder: Path, before: State = None) -> float:
     """The number: the last match in what was printed, or what the file in `folder` says.
 
-    Raises RunError when it is not there or is no finite number.
+    Raises RunError when it is not there or is no finite number, or in a file that is as it was `before`.
     """
-    if metric.startswith(_JSON):
-        name, _, key = metric[len(_JSON) :].rpartition(":")
-        return _number(metric, _find_value(metric, _read_json(metric, folder / name), key))
-    if metric.startswith(_FILE):
-        return _number(metric, _read_text(metric, folder / metric[len(_FILE) :]))
+    path = _find_file(metric, folder)
+    if path is not None and before is not None and read_state(metric, folder) == before:
+        raise RunError(
+            f"the metric {metric}: this run did not write {path.name}, which was there before; does the "
+            "command write it by another path?"
+        )
+    if path is not None and metric.startswith(_JSON):
+        key = metric.rpartition(":")[2]
+        return _number(metric, _find_value(metric, _read_json(metric, path), key))
+    if path is not None:
+        return _number(metric, _read_text(metric, path))
     found = re.findall(metric, printed)
     if not found:
         raise RunError(f"the metric {metric!r} matches nothing that the command printed")
     return _number(metric, found[-1])
+
+
+def _find_file(metric: str, folder: Path) -> Path | None:
+    if metric.startswith(_JSON):
+        return folder / metric[len(_JSON) :].rpartition(":")[0]
+    return folder / metric[len(_FILE) :] if metric.startswith(_FILE) else None
 
 
 def _read_json(metric: str, path: Path) -> Any:

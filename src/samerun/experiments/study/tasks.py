@@ -91,22 +91,23 @@ def carry_out(task: Task) -> TaskResult:
     with alone as copy:
         environment = {} if task.threads is None else {"OMP_NUM_THREADS": str(task.threads)}
         last = None if task.steps is None else task.steps - 1
+        before = metric.read_state(task.metric, copy or folder)
         run = Runner().run(
             LaunchRequest(task.command, environment, task.timeout),
             Plan(stop_after=last, control=control, vary=task.seeds),
             at=Workspace(folder, Store(Path(task.store)), copy),
             stage="",
         )
-        return _describe_done(task, run, copy or folder)
+        return _describe_done(task, run, copy or folder, before)
 
 
-def _describe_done(task: Task, run: Run, folder: Path) -> TaskResult:
+def _describe_done(task: Task, run: Run, folder: Path, before: metric.State) -> TaskResult:
     if failure := run_outcome.explain_failure([run], parted=False):
         last = run_outcome.read_last_lines([run])
         return TaskResult(task.key, None, run.id, reason=f"{failure}{f': {last[-1]}' if last else ''}")
     printed = untrusted.read_end(run.path / "output.txt", _MOST_OUTPUT).decode("utf-8", "replace")
     try:
-        value = metric.read(task.metric, printed, folder)
+        value = metric.read(task.metric, printed, folder, before)
         return TaskResult(task.key, value, run.id, digest_run(run), run.duration_s, run.steps)
     except SamerunError as error:
         return TaskResult(task.key, None, run.id, reason=str(error))

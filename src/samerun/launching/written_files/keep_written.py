@@ -45,7 +45,7 @@ def keep_written(run: Run, folder: Path, root: Path | None, since: float) -> Non
             break
         site, start = opened.get(name, (None, 0))
         with contextlib.suppress(OSError):
-            file = read_written(_locate(name, folder, root), start)
+            file = read_written(_locate(name, folder, root, since), start)
             if len(file.values) > values or len(file.text or "") > texts:
                 file = WrittenFile(None, digest=digest(repr((file.values, file.text)).encode()))
             texts, values = texts - len(file.text or ""), values - len(file.values)
@@ -141,8 +141,11 @@ def _is_of_python(path: str) -> bool:
     return name in ("__pycache__", "node_modules") or os.path.exists(os.path.join(path, "pyvenv.cfg"))
 
 
-def _locate(name: str, folder: Path, root: Path | None) -> Path:
+def _locate(name: str, folder: Path, root: Path | None, since: float) -> Path:
+    """Where a file was written: an absolute path leads out of a copy, which has it as it was before."""
     if not os.path.isabs(name):
         return folder / name
     copied = None if root is None else root / name.lstrip(os.sep)
-    return copied if copied is not None and copied.exists() else Path(name)
+    if copied is None or not copied.exists():
+        return Path(name)
+    return copied if copied.stat().st_mtime >= since or not os.path.exists(name) else Path(name)
