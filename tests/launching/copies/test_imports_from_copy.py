@@ -112,3 +112,23 @@ def test_a_namespace_package_has_its_portions_in_both(project: Path) -> None:
     command = [sys.executable, "-c", text]
     (file, count), root = print_in_copy(project, command, PYTHONPATH=str(project / "src"))
     assert (file, count) == (f"{root}{space}/first.py", "2")
+
+
+def test_a_package_that_the_folder_is_a_part_of_has_the_copys_modules(tmp_path: Path) -> None:
+    """Though the rest of the package, of no project that is known, was not copied."""
+    here = tmp_path / "whole" / "part"
+    here.mkdir(parents=True)
+    for path in (tmp_path / "whole" / "__init__.py", tmp_path / "whole" / "beside.py", here / "mine.py"):
+        path.touch()
+    (tmp_path / "root" / str(here).lstrip("/")).mkdir(parents=True)
+    (tmp_path / "root" / str(here).lstrip("/") / "mine.py").touch()
+    code = (
+        "import sys; from samerun.launching.copies.imports_from_copy import import_from_copy\n"
+        f"import_from_copy({str(tmp_path / 'root')!r}); sys.path.append({str(tmp_path)!r})\n"
+        "import whole.part.mine, whole.beside; print(whole.part.mine.__file__, whole.beside.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == [
+        f"{tmp_path}/root{here}/mine.py",
+        f"{tmp_path}/whole/beside.py",
+    ], done.stderr

@@ -46,16 +46,15 @@ class _CopyFirst(FileFinder):
         self._original = original
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
-        """As FileFinder does; a namespace package has its portions in both."""
+        """As FileFinder does; a package of which the copy has some folders alone has portions in both."""
         found = self._copy.find_spec(fullname, target)
         if found is not None and found.loader is not None:
             return found
         other = self._original.find_spec(fullname, target)
-        if found is None or other is None or other.loader is not None:
-            return other or found
-        portions = [*(found.submodule_search_locations or ()), *(other.submodule_search_locations or ())]
-        other.submodule_search_locations = portions
-        return other
+        if found is not None and other is not None and other.submodule_search_locations is not None:
+            copied = found.submodule_search_locations or ()
+            other.submodule_search_locations = [*copied, *other.submodule_search_locations]
+        return other or found
 
     def invalidate_caches(self) -> None:
         """Of both."""
