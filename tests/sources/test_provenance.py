@@ -83,6 +83,12 @@ def test_what_differs_is_named(id_, a, b, text):
     assert recognise(id_, b, b) is None
 
 
+def test_versions_that_a_run_without_a_step_does_not_know_are_no_others():
+    a, b = side(settings={"packages": {"python": "3.11.7", "torch": "2.13.0"}}), side(python=None)
+    assert recognise("packages", a, b) is None
+    assert recognise("packages", b, a) is None
+
+
 def test_sources_of_their_own_are_left_to_them():
     a, b = (side(environment={"PYTHONHASHSEED": value, "OMP_NUM_THREADS": value}) for value in "12")
     assert recognise("environment", a, b) is None

@@ -224,16 +224,16 @@ def write(count):
     while True:
         torch.nn.init.constant_(model.weight, count)
         save(sys.argv[1], model=model, count=count)
-        print(count, flush=True)
+        os.write(1, b"%d\\n" % count)  # whole, whatever PYTHONUNBUFFERED says: it is killed at any moment
         count += 1
 
 for line in sys.stdin:
     process = os.fork()
     if process == 0:
         write(int(line))
-    print("writer", process, flush=True)
+    os.write(1, b"writer %d\\n" % process)
     os.waitpid(process, 0)
-    print("killed", flush=True)
+    os.write(1, b"killed\\n")
 """
 
 

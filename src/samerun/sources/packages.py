@@ -39,7 +39,8 @@ class Packages(Source):
             or {"python": side.manifest.get("python"), **_list_installed(side.manifest)}
             for side in (difference.a, difference.b)
         )
-        common = tuple(name for name in sorted(a) if name in b)
+        # A run that made no step may not know them.
+        common = tuple(name for name in sorted(a) if a[name] is not None and b.get(name) is not None)
         changed = settings_diff.describe_changed(a, b, common)
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
 

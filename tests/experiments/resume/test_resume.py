@@ -273,9 +273,9 @@ def test_every_series_begins_with_the_folder_as_it_is(tmp_path: Path) -> None:
     training = Training()
     result = resumed(training, tmp_path, "resume resume")
     copies = [call["copy"] for call in training.calls]
-    assert len(set(copies)) == 3  # never stopped; killed and resumed; the second kill and resume
-    assert copies[1] == copies[2]
-    assert copies[3] == copies[4]
+    # Never stopped, then killed and resumed: copies at the same place, one after the other, each made anew.
+    assert copies[0] == copies[1] == copies[2]
+    assert copies[3] == copies[4] != copies[2]  # the second kill and resume
     assert not any(copy.exists() for copy in copies)
     assert {call["cwd"] for call in training.calls} == {tmp_path / "work"}
     assert result.verdict == "same"
