@@ -71,7 +71,7 @@ def _reach_in_copy(request: LaunchRequest, folder: Path, copy: Path) -> LaunchRe
     if os.sep in name and not (copy / name).exists() and (folder / name).exists():
         command[0] = os.path.abspath(folder / name)
     if copy != folder:
-        command[1:] = [_name_in_copy(argument, folder, copy) for argument in command[1:]]
+        command = [_name_in_copy(argument, folder, copy) for argument in command]
     return dataclasses.replace(request, command=command)
 
 

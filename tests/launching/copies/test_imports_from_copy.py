@@ -95,6 +95,14 @@ def test_a_script_that_is_named_by_its_absolute_path_is_the_one_of_the_copy(proj
     assert (file, argument) == (f"{root}{script}", str(project / "data"))
 
 
+def test_so_is_one_that_is_the_program_itself(project: Path) -> None:
+    script = project / "go.sh"
+    script.write_text('#!/bin/sh\ncd "$(dirname "$0")" && pwd\n')
+    script.chmod(0o755)
+    (printed,), root = print_in_copy(project, [str(script)])
+    assert printed == f"{root}{project}"
+
+
 def test_what_is_outside_of_the_copy_is_found_where_it_is(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -102,6 +110,22 @@ def test_what_is_outside_of_the_copy_is_found_where_it_is(project: Path, tmp_pat
     (other / "tool.py").write_text("import beside; print(beside.__file__)")
     printed, _ = print_in_copy(project, [sys.executable, str(other / "tool.py")])
     assert printed == [f"{other}/beside.py"]
+
+
+def test_modules_of_samerun_are_never_those_of_a_copy(tmp_path: Path) -> None:
+    """A run in a copy of its own repository: half of them are imported by then."""
+    import samerun
+
+    own = Path(samerun.__file__).parent
+    copy = tmp_path / "root" / str(own).lstrip("/")
+    copy.mkdir(parents=True)
+    (copy / "interruption.py").write_text("raise RuntimeError('of the copy')")
+    code = (
+        "from samerun.launching.copies.imports_from_copy import import_from_copy\n"
+        f"import_from_copy({str(tmp_path / 'root')!r}); import samerun.interruption as it; print(it.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == f"{own}/interruption.py", done.stderr
 
 
 def test_a_namespace_package_has_its_portions_in_both(project: Path) -> None:

@@ -68,6 +68,15 @@ def test_copies_that_are_made_one_after_another_are_at_the_same_place(work: Path
         assert find_root(other) != find_root(first)
 
 
+def test_no_place_for_a_copy_is_an_error_with_what_to_do(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match="Set TMPDIR"), make_scratch_copy(work):
+        pass
+
+
 def test_links_inside_stay_inside_and_links_out_find_what_they_lead_to(work):
     with make_scratch_copy(work) as copy:
         for name in ("inside", "absolute"):

@@ -11,11 +11,13 @@ import sys
 from importlib.machinery import FileFinder, ModuleSpec, all_suffixes
 from typing import TYPE_CHECKING, Any
 
+import samerun
+
 if TYPE_CHECKING:  # each process of a command pays for what is imported here
     from collections.abc import Callable, Iterable
     from types import ModuleType
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # half of it is imported already
+_OURS = os.path.dirname(os.path.abspath(samerun.__file__))  # half of it is imported already
 _EDITABLE = "__editable__"  # how the modules begin that setuptools installs for `pip install -e`
 
 

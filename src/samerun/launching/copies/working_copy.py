@@ -49,7 +49,7 @@ def make_scratch_copy(
 def _make_root(cwd: Path) -> Path:
     """A new folder to stand for `/`; of the same name for each copy of `cwd` that is made after another.
 
-    A program that makes a seed of its path, as some do, would differ in each copy.
+    A program that makes a seed of its path, as some do, would differ in each copy. Raises UsageError.
     """
     name = PREFIX + hashlib.blake2b(os.fsencode(cwd), digest_size=4).hexdigest()
     within = Path(tempfile.gettempdir()).resolve()
@@ -57,9 +57,14 @@ def _make_root(cwd: Path) -> Path:
         root = within / (f"{name}-{number}" if number else name)
         try:
             root.mkdir(mode=0o700)
+            return root
         except FileExistsError:  # of another copy that is used just now, or of another user
             continue
-        return root
+        except OSError as error:
+            raise UsageError(
+                f"No copy of {cwd} can be made: the folder {root} cannot be ({error.strerror}). "
+                "Set TMPDIR to a folder that can be written."
+            ) from None
     raise AssertionError("there is no end of numbers")
 
 
