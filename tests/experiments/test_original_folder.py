@@ -31,7 +31,9 @@ def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> N
     (folder / "latest").symlink_to("runs/1")
     (folder / "data" / "a.txt").write_text("changed")
     whole = names(folder)
-    with copy_without_new(folder, before, []) as copy:
+    (folder / "../beside.txt").touch()
+    with copy_without_new(folder, before, ["cat", "../beside.txt"]) as copy:
+        assert copy is not None and (copy / "../beside.txt").exists()
         assert copy is not None
         assert names(copy) == {"train.py", "data", "data/a.txt", ".venv"}
         assert (copy / "data" / "a.txt").read_text() == "changed"

@@ -33,8 +33,9 @@ def test_in_the_folder_itself_the_next_run_finds_what_one_left(at: Workspace) ->
 def test_with_fresh_each_run_finds_the_folder_as_it_is_and_its_copy_is_gone_afterwards(at: Workspace) -> None:
     fresh = Workspace(at.folder, at.store, fresh=True)
     assert [left(fresh), left(fresh)] == [("user's", True)] * 2
-    with fresh.prepare([]) as (folder, _):
-        pass
+    (at.folder / "../beside.txt").write_text("above")
+    with fresh.prepare(["cat", "../beside.txt"]) as (folder, _):
+        assert (folder / "../beside.txt").read_text() == "above"  # what the command names there is copied too
     assert not folder.exists() and (at.folder / "data").read_text() == "user's"
 
 

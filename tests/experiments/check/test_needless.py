@@ -162,9 +162,9 @@ def test_what_races_is_not_laid_on_a_draw_that_reaches_nothing(
     assert any("(os-entropy), which is not the whole reason" in note for note in result.notes)
 
 
-# It goes on from what the run before has saved; a thread counts beside the training.
+# It goes on from what the run before has saved; two threads wait beside the training.
 GOES_ON = """
-import os, threading, time
+import os, threading
 import torch
 torch.manual_seed(0)
 net = torch.nn.Linear(4, 1)
@@ -172,11 +172,13 @@ optimizer = torch.optim.SGD(net.parameters(), 0.1)
 begin = 0
 if os.path.exists("last.pt"):
     kept = torch.load("last.pt"); net.load_state_dict(kept["net"]); begin = kept["epoch"]
-threads = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(2)]
+trained = threading.Event()
+threads = [threading.Thread(target=trained.wait) for _ in range(2)]
 for thread in threads: thread.start()
 for epoch in range(begin, begin + 2):
     optimizer.zero_grad(); net(torch.ones(2, 4)).square().mean().backward(); optimizer.step()
     torch.save({"net": net.state_dict(), "epoch": epoch + 1}, "last.pt")
+trained.set()
 """
 
 

@@ -52,7 +52,9 @@ def test_it_lacks_what_was_written_first_and_folders_that_are_empty_then(work: P
         ("written", "out/logs/one.txt"),
         ("written", "gone.txt"),
     )
-    with copy_without_written(work, read(run), []) as copy:
+    (work / "../beside.txt").touch()
+    with copy_without_written(work, read(run), ["python", "train.py", "--data=../beside.txt"]) as copy:
+        assert (copy / "../beside.txt").exists()
         assert before - list_files(copy) == {
             "later.txt",
             "data/new.txt",

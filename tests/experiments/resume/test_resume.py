@@ -17,8 +17,10 @@ from samerun.experiments.resume.compare_resumed import compare_repeated
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume import resume
 from samerun.experiments.runner import Runner
-from samerun.runs.plan import Control
-from samerun.runs.store import Store
+from samerun.launching.launch import LaunchRequest
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan
+from samerun.runs.store import Run, Store
 
 from ..resuming import Training
 
@@ -267,15 +269,30 @@ def test_ctrl_c_ends_it(tmp_path: Path) -> None:
 # --- how runs are made -------------------------------------------------------------------------------
 
 
+class Looks(Training):
+    """Keeps the checkpoint that each run finds as it begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
+        assert at.copy is not None
+        self.found.append((at.copy / "last.json").read_text())
+        return super().record(request, plan, at)
+
+
 def test_every_series_begins_with_the_folder_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "last.json").write_text('{"step": 2, "weights": "w", "momentum": "m"}')
-    training = Training()
+    training = Looks()
     result = resumed(training, tmp_path, "resume resume")
     copies = [call["copy"] for call in training.calls]
     # Never stopped, then killed and resumed: copies at the same place, one after the other, each made anew.
     assert copies[0] == copies[1] == copies[2]
-    assert copies[3] == copies[4] != copies[2]  # the second kill and resume
+    assert training.found[0] == training.found[1] == (tmp_path / "work" / "last.json").read_text()
+    assert copies[3] == copies[4] != copies[2]  # the second kill and resume, from what the first left
+    assert training.found[3] == training.found[2] != training.found[0]
     assert not any(copy.exists() for copy in copies)
     assert {call["cwd"] for call in training.calls} == {tmp_path / "work"}
     assert result.verdict == "same"

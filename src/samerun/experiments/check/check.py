@@ -183,7 +183,9 @@ def _explain_left_behind(
     first, evidence = explained.difference, explained.evidence
     best = find_left_behind(explained)
     others = [item for item in evidence if item.source not in in_folder() and points(item)]
-    if best is None or before is None or (is_free(others) and best.call_site != first.call_site):
+    if best is None or before is None:
+        return None
+    if is_free(others) and (best.call_site is None or best.call_site != first.call_site):
         return None
     with copy_without_new(trials.request.folder, before, trials.request.command) as start:
         if start is None:

@@ -94,13 +94,13 @@ class Modules:
         found: dict[int, tuple[str, torch.Tensor]] = {}
         for root in self.roots:
             trained = [each for _, each in list_named(root, "named_parameters") if each.requires_grad]
-            if self._beside[root] or self._is_left_behind(root, trained):
+            if self._beside[root] or self._is_replaced(root, trained):
                 continue
             for parameter in trained:
                 found.setdefault(id(parameter), (names[id(parameter)], parameter))
         return list(found.values())
 
-    def _is_left_behind(self, root: nn.Module, parameters: Iterable[torch.Tensor]) -> bool:
+    def _is_replaced(self, root: nn.Module, parameters: Iterable[torch.Tensor]) -> bool:
         """Whether it was called before the first batch alone: a model that a restored one has replaced."""
         called = not self._is_fed or self._is_called_with_batches.get(root)
         return not called and all(parameter.grad is None for parameter in parameters)
