@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from trainer import Trainer
 
+from samerun import callsite
 from samerun.comparing.compare_runs import compare
+from samerun.recording import process_identity
 from samerun.runs.source_lines import read_source
 from samerun.runs.written import load_written
 
@@ -340,3 +342,16 @@ def test_a_worker_that_is_started_when_the_run_is_to_end_gives_its_batch(tmp_pat
     run = trainer.record("train.py", stop_after=0)
     assert run.outcome == "stopped"
     assert run.manifest.duration_s < 60
+
+
+def test_a_process_in_a_copy_goes_by_its_command_line_in_the_original(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def digest(*words: str) -> tuple[str, list[str]]:
+        monkeypatch.setattr(sys, "orig_argv", ["python", *words])
+        return process_identity.digest_argv(), process_identity.read_argv()
+
+    original = digest("/home/ada/train.py", "--config=/home/ada/a.yaml")
+    monkeypatch.setattr(callsite, "_root", "/tmp/copy")
+    assert digest("/tmp/copy/home/ada/train.py", "--config=/tmp/copy/home/ada/a.yaml") == original
+    assert digest("/tmp/copy/home/ada/other.py", "--config=/tmp/copy/home/ada/a.yaml") != original
