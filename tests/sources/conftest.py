@@ -17,6 +17,7 @@ class Notes:
 
     def __init__(self) -> None:
         self._rows: list[tuple[SimpleNamespace, Callable[[], bool]]] = []
+        self._unless: Callable[[], bool] = lambda: False
 
     @property
     def rows(self) -> list[SimpleNamespace]:
@@ -28,14 +29,19 @@ class Notes:
         name: str,
         *,
         user_only: bool = False,
-        unless: Callable[[], bool] = lambda: False,
         **columns: Any,
     ) -> None:
         frame = callsite.find_user_frame(2)
         if frame is None and user_only:
             return
         site = None if frame is None else callsite.call_site(frame)
-        self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), unless))
+        self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), self._unless))
+
+    @contextmanager
+    def held_back(self, unless: Callable[[], bool]) -> Iterator[None]:
+        self._unless = unless
+        yield
+        self._unless = lambda: False
 
     def seeds(self, generator: str, moment: str) -> None:
         """States are written by the recorder."""

@@ -53,6 +53,10 @@ class Sink(Protocol):
         """The step and phase of what happens now."""
 
 
+class _Here(AtWork):
+    unless: Callable[[], bool] | None = None  # what drops what is noted now
+
+
 class Journal:
     """Keeps evidence in memory until the process has a trace, then writes it there.
 
@@ -71,10 +75,10 @@ class Journal:
         self.early: list[Record] = []
         # Of a process that may be ended at any moment; it is given what happened and at which line.
         self.on_event: Callable[[str, str | None], None] | None = None
-        self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
+        self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with what drops it
         self._count = 0
         self._noted: Counter[tuple[str, ...]] = Counter()
-        self._here = AtWork()
+        self._here = _Here()
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=self.forget)
 
@@ -89,12 +93,8 @@ class Journal:
         detail: str | None = None,
         user_only: bool = False,
         at: str | None = None,
-        unless: Callable[[], bool] | None = None,
     ) -> None:
-        """Write one evidence record, with the line of the user's code that led to it, or `at` where none did.
-
-        With `unless` it is written a little later, and dropped where that is true by then.
-        """
+        """Write one evidence record, with the line of the user's code that led to it, or else `at`."""
         if self._here.busy or self._count >= _KEPT or self.is_paused():
             return
         if digest is None and self._noted[what, name] >= _MOST_OF_NAME:
@@ -120,10 +120,10 @@ class Journal:
                 value=value,
                 detail=detail,
             )
-            if unless is None:
+            if self._here.unless is None:
                 self.write(record)
             else:
-                self._held.append((record, unless))
+                self._held.append((record, self._here.unless))
         except Exception as error:  # evidence must never hurt the training
             self.fail(error)
         finally:
@@ -195,6 +195,15 @@ class Journal:
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""
         return (0, "setup") if self.sink is None else self.sink.where()
+
+    @contextmanager
+    def held_back(self, unless: Callable[[], bool]) -> Iterator[None]:
+        """What is noted here is written a little later, and dropped where `unless` is true by then."""
+        self._here.unless = unless
+        try:
+            yield
+        finally:
+            self._here.unless = None
 
     @contextmanager
     def unheard(self) -> Iterator[None]:

@@ -125,7 +125,8 @@ class NumpyGenerator(Source):
                 bits = original()
             finally:
                 of_state.making = False
-            journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
+            with journal.held_back(unless=lambda: bits._seed_seq is None):
+                journal.note("unseeded", self.id, user_only=True)
             return bits
 
         def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -72,14 +72,15 @@ class Journal(Protocol):
         detail: str | None = None,
         user_only: bool = False,
         at: str | None = None,
-        unless: Callable[[], bool] | None = None,
     ) -> None:
         """Write one evidence record (a word of runs.schema.EVIDENCE).
 
         The call site is found by walking up from the caller to the user's code. With `user_only`, nothing
-        is written when the call came from a library's own machinery; `at` is the line to name instead. With
-        `unless`, it is written a little later, and dropped where that is true by then.
+        is written when the call came from a library's own machinery; `at` is the line to name instead.
         """
+
+    def held_back(self, unless: Callable[[], bool]) -> AbstractContextManager[None]:
+        """What is noted in it is written a little later, and dropped where `unless` is true by then."""
 
     def seeds(self, generator: str, moment: str) -> None:
         """Write the states of the RNGs whose ids begin so, which the script is about to seed or has seeded.

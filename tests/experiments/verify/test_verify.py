@@ -174,6 +174,13 @@ def test_other_draws_differ_on_every_machine_even_within_the_bounds(folder: Path
     assert result.verdict == "differs"
 
 
+@pytest.mark.parametrize("more", [(), ((3, "loss"),)])
+def test_draws_that_moved_alone_are_said_to_be_alone(folder: Path, more: tuple[tuple[int, str], ...]) -> None:
+    result = verified(Machine(flipped((3, "rng"), *more)), folder)
+    assert result.verdict == "differs"
+    assert any("draws alone moved" in note for note in result.notes) == (not more)
+
+
 def test_other_code_on_another_machine_is_not_within(folder: Path) -> None:
     bound(folder, 10.0)
     (folder / "train.py").write_text("lr = 0.2\n")

@@ -156,6 +156,7 @@ def _describe_input(asked: VerifyRequest, name: str) -> str:
 
 
 _MOST = 5  # that are named
+_NO_RESULT_MOVED = "draws alone moved: no batch, loss, weight or result did"
 
 
 def judge(
@@ -187,8 +188,9 @@ def judge(
             notes += list_unjudged(held.run, observed.run)
         return replace(result, verdict="same", notes=tuple(notes))
     if whole and any(item.quantity == DRAWS for item in moved):
+        alone = [_NO_RESULT_MOVED] if len(moved) == 1 else []
         counts = describe_counts(lock.counts, count_draws(read(observed.run)))
-        result = replace(result, notes=(*result.notes, *counts))
+        result = replace(result, notes=(*result.notes, *alone, *counts))
     if (reason := _explain_other_class(asked, observed, locked, moved, limit)) is None:
         return _differs(asked, result, held.run)
     if locked.bounds is None:
