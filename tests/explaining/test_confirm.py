@@ -271,6 +271,32 @@ def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("beside", "counts"), [("input-data", [3]), ("thread-scheduling", [3, 6]), ("memory-address", [3, 6])]
+)
+def test_runs_that_begin_with_the_same_files_hold_all_that_is_of_files(
+    beside: str, counts: list[int]
+) -> None:
+    """A checkpoint that run A had copied by `cp` took 9 runs, and one that it had linked as many."""
+    trials = Trials(lambda on: True)
+    found = [*evidence("resume-state", strength=0.7), *evidence(beside, strength=0.5)]
+    assert names(confirm(HERE, found, trials, "resume-state".__eq__))["confirmed"] == ["resume-state"]
+    assert [count for _, count in trials.tried] == counts
+
+
+@pytest.mark.parametrize(("in_library", "listed"), [(True, "causes"), (False, "ruled out")])
+def test_a_control_of_what_the_code_reads_does_not_refute_what_a_library_reads(
+    in_library: bool, listed: str
+) -> None:
+    """Hydra names the folder of a run by the time, and the script made its seed of that name."""
+    (read,) = evidence("clock", strength=Strength.PLAUSIBLE)
+    trials = Trials(lambda on: False)
+    found = confirm(HERE, [replace(read, in_library=in_library)], trials, lambda source: True)
+    assert names(found) == {"causes": [], "confirmed": [], "suspects": [], "ruled out": []} | {
+        listed: ["clock"]
+    }
+
+
+@pytest.mark.parametrize(
     ("raced", "counts"),
     [((), [2]), ((Row(0, "setup", "threads", value=2.0),), [2, 6]), ((Row(0, "setup", "arrival"),), [2, 6])],
 )

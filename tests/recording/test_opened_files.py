@@ -75,8 +75,20 @@ def test_a_file_that_is_written_under_another_name_is_written(tmp_path: Path) ->
     (tmp_path / "last.tmp").write_text("weights")
     folder.mkdir()
     for old in ("last.tmp", "folder", "gone", "last.tmp"):
-        files.renamed((str(tmp_path / old), str(tmp_path / "last.pt"), -1, -1))
+        files.renamed("os.rename", (str(tmp_path / old), str(tmp_path / "last.pt"), -1, -1))
     assert journal.rows == [("written", RENAMED, str(tmp_path / "last.pt"))]
+
+
+def test_a_file_that_gets_a_second_name_by_a_link_is_written(tmp_path: Path) -> None:
+    journal, out = Reads(tmp_path), tmp_path / "out"
+    files = Files(journal)
+    out.mkdir()
+    (out / "epoch-3.pt").write_text("weights")
+    files.renamed("os.link", (str(out / "epoch-3.pt"), str(out / "best.pt"), -1, -1))
+    files.renamed("os.symlink", ("epoch-3.pt", str(out / "latest.pt"), -1))
+    files.renamed("os.symlink", ("epoch-4.pt", str(out / "next.pt"), -1))  # it leads nowhere yet
+    files.renamed("os.symlink", (".", str(out / "here"), -1))
+    assert journal.rows == [("written", RENAMED, str(out / name)) for name in ("best.pt", "latest.pt")]
 
 
 def test_what_the_kernel_says_of_the_system_is_a_read_of_the_system(tmp_path: Path) -> None:

@@ -49,6 +49,21 @@ def test_it_is_seeded_in_a_function_that_is_called_once(tmp_path: Path) -> None:
     assert program.mended("numpy-generator", unseeded(program, "env.reset")) == "+    env.reset(seed=0)"
 
 
+@pytest.mark.parametrize(
+    ("own", "seeded"), [("if __name__ == '__main__':\n    evaluate()\n", True), ("evaluate()\n", False)]
+)
+def test_what_an_imported_file_does_as_a_program_of_its_own_did_not_run(
+    tmp_path: Path, own: str, seeded: bool
+) -> None:
+    text = f"import gym\ndef evaluate():\n    env = gym.make('A')\n    env.reset()\n{own}"
+    program = Program(tmp_path, "from evals import evaluate\nevaluate()\n", {"evals.py": text})
+    row = equal("unseeded", "numpy-generator", program.at("env.reset", "evals.py"), process="rank0")
+    if seeded:
+        assert program.mended("numpy-generator", row, path="evals.py") == "+    env.reset(seed=0)"
+    else:
+        assert program.refused("numpy-generator", row)
+
+
 def test_it_is_seeded_after_it_is_wrapped(tmp_path: Path) -> None:
     program = Program(
         tmp_path, "import gym\nenv = gym.make('A')\nenv = Monitor(env)\nother = 1\nenv.reset()\n"

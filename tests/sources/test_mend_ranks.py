@@ -145,6 +145,43 @@ def test_every_generator_is_seeded_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "own"),
+    [
+        ("", "torch.manual_seed(args.seed)", "args.seed + 1 + dist.get_rank()"),
+        ("torch.manual_seed(args.seed)", "", "args.seed + 1 + dist.get_rank()"),
+        ("", "torch.manual_seed(2 * seed)", "(2 * seed) + 1 + dist.get_rank()"),
+        ("", "torch.manual_seed(seed + rank)", "1 + dist.get_rank()"),
+        ("", "torch.manual_seed(3)", "1 + dist.get_rank()"),
+        ("", "if size:\n        torch.manual_seed(seed)", "1 + dist.get_rank()"),
+    ],
+)
+def test_another_generator_of_a_rank_gets_the_seed_that_the_script_gives_to_torch(
+    before: str, after: str, own: str, tmp_path: Path
+) -> None:
+    """So `--seed` moves it as well."""
+    script = SPAWNED.replace("START", "mp.spawn(worker, args=(2,), nprocs=2)")
+    meeting = 'dist.init_process_group("gloo", rank=rank, world_size=size)'
+    script = script.replace("    if size > 1:\n        ", "    ").replace(
+        meeting, f"{before or 'pass'}\n    {meeting}\n    {after or 'pass'}"
+    )
+    program = Program(tmp_path, script.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    text = patched(program, "numpy-global", program.difference())
+    assert f"world_size=size)\n    np.random.seed({own})\n    {after or 'pass'}\n" in text
+    assert '__main__":\n    np.random.seed(0)\n' in text
+
+
+def test_a_rank_is_seeded_once_what_its_seed_is_made_of_is_there(tmp_path: Path) -> None:
+    script = SPAWNED.replace("START", "np.random.seed(5)\n    mp.spawn(worker, args=(2,), nprocs=2)")
+    script = script.replace("    if size > 1:\n        ", "    ").replace(
+        "    model =", "    seed = read()\n    torch.manual_seed(seed)\n    model ="
+    )
+    program = Program(tmp_path, script.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    text = patched(program, "numpy-global", program.difference())
+    assert "torch.manual_seed(seed)\n    np.random.seed(seed + 1 + dist.get_rank())\n    model" in text
+    assert "np.random.seed(0)" not in text  # the program that starts them seeds itself
+
+
+@pytest.mark.parametrize(
     ("drawing", "why"),
     [
         (["rank0"], ""),
@@ -204,3 +241,19 @@ def test_a_generator_of_a_script_that_is_started_several_times_gets_no_seed_for_
     rows = [differing("unseeded", "numpy-generator", at, process=name) for name in ("rank0", "rank0.0a1b.1")]
     assert program.mended("numpy-generator", rows[0]).endswith("default_rng(0)")
     assert "several processes run" in program.refused("numpy-generator", *rows)
+
+
+def test_a_generator_is_not_seeded_beside_torch_alike_on_all_ranks(tmp_path: Path) -> None:
+    """Each rank's augmentation would be that of the others."""
+    script = SPAWNED.replace("START", "mp.spawn(worker, args=(2,), nprocs=2)").replace(
+        "    model =", "    torch.manual_seed(args.seed)\n    np.random.rand()\n    model ="
+    )
+    program = Program(tmp_path, script.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    rank = {"process": "rank0.SpawnProcess-1"}
+    rows = (
+        equal("seed", "torch.manual_seed", program.at("torch.manual_seed"), **rank),
+        differing("draw", "numpy-global", program.at("np.random.rand"), **rank),
+    )
+    text = patched(program, "numpy-global", program.difference(*rows))
+    assert "np.random.seed(args.seed)" not in text
+    assert "world_size=size)\n        np.random.seed(1 + dist.get_rank())\n" in text

@@ -480,6 +480,28 @@ def test_the_line_of_code_tells(tmp_path, source, line):
 
 
 @pytest.mark.parametrize(
+    ("head", "line", "in_library"),
+    [
+        ("import app", "app.main()", True),
+        ("import time", "main(time.time())", False),
+        ("from time import time as stamp", "begun = stamp()", False),
+        ("from datetime import datetime", "day = datetime.today()", False),
+    ],
+)
+def test_what_a_library_reads_for_a_line_is_known_from_what_the_line_reads(tmp_path, head, line, in_library):
+    lines = [head, line, *[""] * 30, "random.seed(number)"]
+    (tmp_path / "train.py").write_text("\n".join(lines))
+    read = row("clock", "datetime.now", call_site="train.py:2")
+    seed = {"digest": ONE, "call_site": "train.py:33"}
+    known = {"cwd": str(tmp_path), "settings": {"code": {"train.py": ""}}, "command": ["python", "train.py"]}
+    sides = [
+        side(read, row("seed", "random.seed", **seed | {"digest": each}), **known) for each in (ONE, TWO)
+    ]
+    found = clock.recognise(batch(a=sides[0], b=sides[1]))
+    assert (found.call_site, found.in_library) == ("train.py:2", in_library)
+
+
+@pytest.mark.parametrize(
     ("line", "done"),
     [("i = random.SystemRandom().sample(all, 9)", "drawn from it"), ("r = Random(os.urandom(8))", "seeded")],
 )

@@ -13,7 +13,7 @@ from samerun.explaining.explain import explain
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.base.system_value import World
-from samerun.sources.catalogue import find_sources
+from samerun.sources.catalogue import find_sources, in_folder
 from samerun.sources.evidence.rows import has_raced
 from samerun.sources.source import Kind
 
@@ -139,36 +139,24 @@ def confirm(
         comparison = trial(tuple(item.source for item in items), count)
         return judge(comparison, original, to_the_end=to_the_end) == "mended"
 
-    within_control = (item for item in evidence if not item.beyond_control)
-    candidates = [item for item in within_control if controllable(item.source)]
-    if is_free([item for item in evidence if item.strength >= Strength.STRONG]):
-        # Beside what no run can hold, runs agree by luck; nothing even shows a way from these.
-        candidates = [item for item in candidates if item.strength > Strength.REMOTE]
-    candidates = candidates[:MOST_CANDIDATES]
-    weaker: list[Evidence] = []
-    if any(map(_is_seen_and_free, evidence)):  # what races may well agree with anything held
-        weaker = [item for item in evidence if item.strength < Strength.SEEN]
-        candidates = [item for item in candidates if item not in weaker]
+    candidates, weaker = _choose_candidates(evidence, controllable)
     refuted: list[Evidence] = [*already_refuted]
     parted: dict[str, Difference] = {}  # by what was controlled: where the runs parted all the same
     notes: list[str] = []
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
-        # A race may agree by luck, however faint.
-        rivals = [other for other in evidence if points(other) and not refuted_since(other)]
-        raced = is_free(rivals) or has_raced(original)
-        doubtful = not points(item) or (raced and not _is_seen_at_the_difference(item, original))
-        if outcome == "mended" and doubtful and not fixes([item], SURE):
+        rivals = [other for other in _list_rivals(evidence, item) if not refuted_since(other)]
+        if outcome == "mended" and _is_doubtful(item, rivals, original) and not fixes([item], SURE):
             outcome = "still"
         if outcome == "mended":
             left = [other for other in evidence if other is item or not refuted_since(other)]
             return _make_findings([item], left, refuted, notes)
-        if outcome == "still":
+        if outcome == "still" and not item.in_library:
             refuted.append(item)
             if comparison.difference is not None:
                 parted[item.source] = comparison.difference
-        else:
+        if outcome == "unclear":
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
     together = _keep_shown([item for item in refuted if item.source not in unseen], parted)
     if len(refuted) > len(already_refuted) and (needed := _find_needed(together, fixes)):
@@ -179,6 +167,35 @@ def confirm(
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
     alone = frozenset(item.source for item in refuted if item not in together)
     return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)), unseen=alone)
+
+
+def _choose_candidates(
+    evidence: Sequence[Evidence], controllable: Callable[[str], bool]
+) -> tuple[list[Evidence], list[Evidence]]:
+    """Those to try, the likeliest first; and those too weak to be tried beside a race that was seen."""
+    within_control = (item for item in evidence if not item.beyond_control)
+    candidates = [item for item in within_control if controllable(item.source)]
+    if is_free([item for item in evidence if item.strength >= Strength.STRONG]):
+        # Beside what no run can hold, runs agree by luck; nothing even shows a way from these.
+        candidates = [item for item in candidates if item.strength > Strength.REMOTE]
+    candidates = candidates[:MOST_CANDIDATES]
+    weaker: list[Evidence] = []
+    if any(map(_is_seen_and_free, evidence)):  # what races may well agree with anything held
+        weaker = [item for item in evidence if item.strength < Strength.SEEN]
+        candidates = [item for item in candidates if item not in weaker]
+    return candidates, weaker
+
+
+def _is_doubtful(item: Evidence, rivals: Sequence[Evidence], original: Difference) -> bool:
+    """Whether a few runs may have agreed by luck: nothing points to it, or something races, however faint."""
+    raced = is_free(rivals) or has_raced(original)
+    return not points(item) or (raced and not _is_seen_at_the_difference(item, original))
+
+
+def _list_rivals(evidence: Sequence[Evidence], item: Evidence) -> list[Evidence]:
+    """What else something points to; runs that begin with the same files hold all that is of files."""
+    held = in_folder() if item.source in in_folder() else frozenset()
+    return [other for other in evidence if points(other) and other.source not in held]
 
 
 def _find_needed(

@@ -30,6 +30,7 @@ _SYSTEM = ("/proc/", "/sys/")
 _STEADY = ("/sys/", "/proc/cpuinfo", "/proc/version")
 _PROCESS = re.compile(r"^/proc/(\d+|self)/")
 _READ_ONLY = (1, 3)  # mmap.ACCESS_READ and ACCESS_COPY
+_RENAMES = ("os.rename", "os.link", "os.symlink")
 _SKIPPED = (".pyc", ".so")
 _stat = os.stat  # as it is before a source observes it: what is read here is no evidence, and is read often
 
@@ -67,13 +68,19 @@ class Files:
             self.opened((arguments[0], "r", os.O_RDONLY))
             self.opened((arguments[0], None, os.O_RDWR))
 
-    def renamed(self, arguments: tuple[Any, ...]) -> None:
-        """Note a file that gets another name, as one that is written whole does: that is written as well."""
+    def renamed(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note a file that gets another name, as one that is written whole does: that is written as well.
+
+        So is one that gets a second name by a link: `latest.pt`, say.
+        """
         if self._here.busy:
             return
         self._here.busy = True
         try:
-            old, new = (callsite.make_absolute(os.fsdecode(path)) for path in arguments[:2])
+            old, new = map(os.fsdecode, arguments[:2])
+            if event == "os.symlink":  # it holds a path from where it stands
+                old = os.path.join(os.path.dirname(new), old)
+            old, new = map(callsite.make_absolute, (old, new))
             status = _find_status(old)
             if status is not None and stat.S_ISREG(status.st_mode) and not new.startswith(self._elsewhere):
                 self._written(new, RENAMED, None, user_only=True)
@@ -233,7 +240,7 @@ def observe(journal: Journal) -> None:
             connected(arguments)
         elif event == "mmap.__new__":
             mapped(arguments)
-        elif event == "os.rename":
-            renamed(arguments)
+        elif event in _RENAMES:
+            renamed(event, arguments)
 
     sys.addaudithook(hook)

@@ -193,5 +193,6 @@ class Evidence:
     beyond_control: bool = False  # the control of the source does not reach this
     # Lines that hash what the code does not tell: texts alone, seen in a further run, refute this.
     unless_texts_at: tuple[str, ...] = ()
+    in_library: bool = False  # a library reads it, and the control is for what the user's own code reads
     of_later: bool = False  # of a later difference, which may be the one that reaches the training
     of_other_program: bool = False  # the runs are of other code or of another command

@@ -141,7 +141,7 @@ def test_everything_that_was_found_is_there(tmp_path: Path) -> None:
         "With python-random controlled, 2 further runs no longer diverge there, but at step 9",
         "x = random.randrange(4)",
         "+random.seed(0)",
-        "Run B drew one more number from python-random at train.py:7, in batch 3 of rank0.worker1.",
+        "Run B made one more draw from python-random at train.py:7, in batch 3 of rank0.worker1.",
         "only in run B",
         "random draw",
         "OMP_NUM_THREADS",

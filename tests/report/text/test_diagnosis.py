@@ -58,10 +58,10 @@ def test_each_cause_comes_with_its_proof_what_was_seen_and_the_patch() -> None:
     assert text.startswith("✗ differs — one reason: python-random; with it controlled, the runs agree\n")
     assert "1. python-random at step 7, in data" in text
     assert "with python-random controlled, 2 further runs agree to their end (30 steps)" in text
-    assert "run B drew one more number from python-random at augment.py:31, in step 7" in text
+    assert "run B made one more draw from python-random at augment.py:31, in step 7" in text
     more = (*FOUND.ledger, replace(FOUND.ledger[0], function="random.gauss", draws_a=0, draws_b=1))
     both = replace(WHOLE, found=(replace(FOUND, ledger=more),))
-    assert "run B drew 2 more numbers from python-random at augment.py:31, in step 7" in shown(both)
+    assert "run B made 2 more draws from python-random at augment.py:31, in step 7" in shown(both)
     assert "in the median by 1 ulp after step 7, by 8 ulps after step 11" in " ".join(text.split())
     assert "Patch (the patched code was run 2 times: same)" in text
     assert "\n  +y\n" in text

@@ -252,7 +252,8 @@ class Candidates:
         if settled.start is None:
             return findings
         before = {item.source for item in self._already_refuted}
-        new = [cause for cause in findings.ruled_out if cause.source not in before]
+        unreached = (cause for cause in findings.causes if self._is_unreached(cause))
+        new = [cause for cause in (*findings.ruled_out, *unreached) if cause.source not in before]
         for cause in new[:_MOST_EDITED]:
             settled.edited.add(cause.source)
             if self._edits((cause.source,)) and self._mends(self.trial((cause.source,), 3)):
@@ -260,6 +261,10 @@ class Candidates:
                 return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
             settled.edited.discard(cause.source)
         return findings
+
+    def _is_unreached(self, cause: Cause) -> bool:
+        found = self._evidence.get(cause.source)
+        return found is not None and found.in_library
 
     def read(self, findings: Findings) -> Findings:
         """What the system gives, where the code reads it before the runs part: mostly it does no harm."""

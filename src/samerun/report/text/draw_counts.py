@@ -1,4 +1,4 @@
-"""Generators from which one run drew more numbers than the other, as sentences."""
+"""Generators from which one run drew more often than the other, as sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 3
 
 
 def describe_draws(ledger: Sequence[DrawCount]) -> list[str]:
-    """As in: run B drew one more number from python-random at augment.py:31, in step 3.
+    """As in: run B made one more draw from python-random at augment.py:31, in step 3.
 
     Whatever functions a line calls for it.
     """
@@ -28,7 +28,7 @@ def describe_draws(ledger: Sequence[DrawCount]) -> list[str]:
 def _write_sentence(item: DrawCount) -> str:
     more = item.draws_b - item.draws_a
     run, count = ("B", more) if more > 0 else ("A", -more)
-    times = "one more number" if count == 1 else f"{count} more numbers"
+    times = "one more draw" if count == 1 else f"{count} more draws"
     at = f" at {item.call_site}" if item.call_site else ""
     where = f"batch {item.step} of {item.process}" if ".worker" in item.process else f"step {item.step}"
-    return f"run {run} drew {times} from {item.generator}{at}, in {where}"
+    return f"run {run} made {times} from {item.generator}{at}, in {where}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from samerun.editing.edit import Edit
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.source import Kind, Source
@@ -46,6 +47,24 @@ class World(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """It feeds a seed that differs, stands in the differing line, or fed a branch."""
+        found = self._find(difference)
+        return None if found is None else replace(found, in_library=self._is_in_library(difference, found))
+
+    def _is_in_library(self, difference: Difference, found: Evidence) -> bool:
+        """Whether a library that a line calls reads it, and not the line itself, as far as it shows."""
+        read = {row.call_site for row in self.reads(difference)}
+        sites = {found.call_site} & read or read
+        code = rows.read_code(difference.a)
+        if code is None or not sites or None in sites:
+            return False
+        texts = [rows.read_source_line(difference.a, site) for site in sites]
+        try:
+            called = [file.called(call) for file, calls in map(code.calls, sites) for call in calls]
+        except NoEdit:
+            return False
+        return all(texts) and not any(map(self.words.search, (*texts, *(f"{name}()" for name in called))))
+
+    def _find(self, difference: Difference) -> Evidence | None:
         origin = difference.origin
         if origin is not None and origin.inputs_equal and not origin.draws:
             return None

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from samerun import lineage
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.edit_builders import insert_after
@@ -15,6 +14,7 @@ from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import run_dependent_calls, seeds
+from samerun.sources.edits.ranks import has_ranks
 from samerun.sources.evidence import rows as _rows
 
 _OF_TORCH = "torch.manual_seed"
@@ -79,7 +79,7 @@ def _seed_beside(id_: str, function: str, difference: Difference, code: Code) ->
     if len(places) != 1 or not draws or draws[0] < places[0]:
         return None
     drawn = _rows.find_first_differing(difference, "seed", _OF_TORCH) is not None
-    if drawn or any(name in difference.a.variables for name in lineage.RANKS):
+    if drawn or has_ranks(difference, code):
         return None
     try:
         file, calls = seeds.seed_calls(code, evidence[places[0]], (_OF_TORCH,))
@@ -93,8 +93,8 @@ def _seed_by_option(function: str, difference: Difference, code: Code) -> list[E
 
     With that option all of the run is to have that seed, not torch alone. Nothing where it has it already.
     """
-    is_rank = any(name in difference.a.variables for name in lineage.RANKS)
-    if is_rank or function == _OF_TORCH or any(row.name == _OF_TORCH for row in difference.a.rows("seed")):
+    seeded = any(row.name == _OF_TORCH for row in difference.a.rows("seed"))
+    if function == _OF_TORCH or seeded or has_ranks(difference, code):
         return []
     try:
         file = code.main

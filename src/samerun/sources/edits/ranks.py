@@ -14,12 +14,13 @@ from dataclasses import replace
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.edit_builders import insert_after
 from samerun.editing.import_names import write_name, write_rank
-from samerun.editing.names import collect_bound, walk_imports
+from samerun.editing.names import collect_bound, is_main_guard, walk_imports
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.lineage import RANKS
 from samerun.runs.difference import Difference
 from samerun.sources.edits.each_call import DRAW
+from samerun.sources.edits.seeds import find_argument
 
 _OF_ITS_OWN = re.compile(
     r"\b(getpid|current_process|uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy"
@@ -27,8 +28,9 @@ _OF_ITS_OWN = re.compile(
 )
 # Of torch.multiprocessing, of a context, of concurrent.futures.
 _STARTING = frozenset(["spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor"])
+_TORCH = "torch.manual_seed"
 _SEEDING = {  # → whose seed it is
-    "torch.manual_seed": "torch-cpu",
+    _TORCH: "torch-cpu",
     "numpy.random.seed": "numpy-global",
     "np.random.seed": "numpy-global",
     "random.seed": "python-random",
@@ -53,6 +55,12 @@ def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
         _require_draws_of_the_first(edits, difference)
         return edits
     return list(_seed_where_they_meet(edits, meetings, code))
+
+
+def has_ranks(difference: Difference, code: Code) -> bool:
+    """Whether several processes train together: a launcher's, or such that the code starts itself."""
+    launched = any(name in difference.a.variables for name in RANKS)
+    return launched or (_starts_processes(code) and bool(_find_meetings(code)))
 
 
 def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edit]:
@@ -129,15 +137,19 @@ def _seed_where_they_meet(
     """The edits; what seeds the program that is started seeds each rank anew, with its number.
 
     One more than it: the program begins with 0, and what rank 0 drew until then must not come again.
+    A program that seeds itself already is left as it is.
     """
     seeded = {edit.name for edit in edits if isinstance(edit, Opening)}
     for edit in edits:
-        yield edit
+        if not isinstance(edit, Opening) or edit.name not in _SEEDING or not _seeds_itself(code, edit.name):
+            yield edit
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
             for file, call in meetings:
+                statement, number = _find_seed_beside(file, call, edit.name)
                 seed, needed = write_name(file, edit.name, call)
                 rank, also = write_name(file, "torch.distributed.get_rank", call)
-                line = insert_after(file, file.statement(call), f"{seed}(1 + {rank}())")
+                own = f"1 + {rank}()" if number is None else f"{number} + 1 + {rank}()"
+                line = insert_after(file, statement, f"{seed}({own})")
                 yield replace(line, imports=(*needed, *also))
         elif (
             isinstance(edit, Change)
@@ -147,6 +159,56 @@ def _seed_where_they_meet(
             raise NoEdit(
                 "each of the processes that the code starts had a seed of its own; give it its rank's number"
             )
+
+
+def _seeds_itself(code: Code, function: str) -> bool:
+    """Whether the program that is started seeds by this function, wherever it goes on."""
+    file = code.main
+    calls = [call for call in file.every(ast.Call) if file.called(call) == function]
+    conditions = (ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.Lambda)
+    return any(
+        not any(isinstance(around, conditions) and not _is_guard(around) for around in file.around(call))
+        for call in calls
+    )
+
+
+def _is_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt) and is_main_guard(node)
+
+
+def _find_seed_beside(file: File, meeting: ast.Call, function: str) -> tuple[ast.stmt, str | None]:
+    """After which statement a rank is seeded, and by what the script seeds torch there, alike on each rank.
+
+    None where that is a number in the code, or the script seeds each rank by its own.
+    """
+    at = file.statement(meeting)
+    parent = file.parent(at)
+    blocks = (getattr(parent, name, None) or [] for name in ("body", "orelse", "finalbody"))
+    block = next((block for block in blocks if at in block), [at])
+    for place, statement in enumerate(block):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if function == _TORCH or not isinstance(call, ast.Call) or file.called(call) != _TORCH:
+            continue
+        seed = find_argument(call)
+        if seed is None or isinstance(seed, ast.Constant) or "rank" in file.said(seed):
+            continue
+        between = block[block.index(at) : place]
+        return statement if _binds(between, seed) else at, _write_addend(file, seed)
+    return at, None
+
+
+def _binds(statements: Sequence[ast.stmt], value: ast.expr) -> bool:
+    """Whether one of these gives a value to a name that stands in it."""
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    inside = [node for statement in statements for node in ast.walk(statement)]
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names for node in inside
+    )
+
+
+def _write_addend(file: File, seed: ast.expr) -> str:
+    simple = isinstance(seed, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    return file.said(seed) if simple else f"({file.said(seed)})"
 
 
 def _was_of_its_own(edit: Change, file: File) -> bool:
