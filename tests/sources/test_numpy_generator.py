@@ -1,3 +1,5 @@
+import copy
+import pickle
 import secrets
 
 import numpy as np
@@ -46,6 +48,18 @@ def test_a_seed_is_left_alone():
     drawn = np.random.default_rng(3).random()
     undo()
     assert drawn == np.random.default_rng(3).random()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_is_not_made_without_a_seed(observed, copied):
+    """NumPy makes it so, and gives it the state of the other: `datasets` copies one in each epoch."""
+    notes = observed(source)
+    rng = np.random.default_rng(0)
+    again = copied(rng)
+    assert again.random() == rng.random()
+    assert not notes.of("unseeded")
+    copied(np.random.default_rng())
+    assert len(notes.of("unseeded", "numpy-generator")) == 1
 
 
 def test_observing_notes_each_one_made_without_a_seed(observed):

@@ -105,7 +105,8 @@ class NumpyGenerator(Source):
     def observe(self, journal: Journal) -> Undo | None:
         """Note each generator made without a seed, and the seeds of `default_rng`.
 
-        A RandomState makes its bit generator without one, also where it then seeds it.
+        A RandomState makes its bit generator without one, also where it then seeds it; a copy, and one that is
+        unpickled, makes it so and then has the state of the other.
         """
         import numpy
         from numpy.random import mtrand
@@ -114,7 +115,7 @@ class NumpyGenerator(Source):
         note_seed = seeding_calls.note_own_seeds(journal, "np.random.default_rng")
 
         def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not getattr(of_state, "making", False):
+            if not getattr(of_state, "making", False) and not _is_copied():
                 journal.note("unseeded", self.id, user_only=True)
             with journal.unheard():  # it reads entropy, as it is said just now
                 return original(*args, **kwargs)
@@ -176,6 +177,14 @@ class NumpyGenerator(Source):
         if not edits:
             raise NoEdit(self.advice)
         return edits
+
+
+def _is_copied() -> bool:
+    """Whether NumPy makes a generator to give it the state of another."""
+    frame = callsite.find_caller()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("samerun."):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "numpy.random._pickle"
 
 
 def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
