@@ -98,6 +98,8 @@ MEMORY = {
     "x = torch.FloatTensor(3, 2)\ny = x + 1": "x = torch.zeros(3, 2)\ny = x + 1",
     "x = np.empty((3, 2))\ny = torch.from_numpy(x) + 1": "x = np.zeros((3, 2))\ny = torch.from_numpy(x) + 1",
     "y = torch.empty(3) + 1": "y = torch.zeros(3) + 1",
+    "x = torch.empty(3)\ny = x.clamp_(0, 1)": "x = torch.zeros(3)\ny = x.clamp_(0, 1)",
+    "y = torch.empty(3).abs_() + 1": "y = torch.zeros(3).abs_() + 1",
     "x = torch.empty(3)\nw = torch.empty(3)\ny = x + 1": "x = torch.zeros(3)\nw = torch.empty(3)\ny = x + 1",
 }
 

@@ -105,8 +105,8 @@ class NumpyGenerator(Source):
     def observe(self, journal: Journal) -> Undo | None:
         """Note each generator made without a seed, and the seeds of `default_rng`.
 
-        A RandomState makes its bit generator without one, also where it then seeds it; a copy, and one that is
-        unpickled, makes it so and then has the state of the other.
+        A RandomState makes its bit generator without one, also where it then seeds it. So does a copy, which
+        then has the state of the other.
         """
         import numpy
         from numpy.random import mtrand

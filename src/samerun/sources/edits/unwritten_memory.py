@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from samerun.editing.data_flow import Place, find_behind
 from samerun.editing.edit import Change, Edit, NoEdit
@@ -24,6 +25,11 @@ _TYPES = frozenset(
         "BoolTensor",
     ]
 )
+# Methods that write each element, whatever was there; others in place go on from it.
+_DRAWN = frozenset(
+    ["normal_", "log_normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_", "cauchy_"]
+)
+_WRITES = _DRAWN | {"zero_", "fill_", "copy_", "set_"}
 _ZEROED_AFTER = frozenset({"empty_strided", "new_empty_strided", "empty_permuted", "new"})
 
 
@@ -90,7 +96,7 @@ def _zero_after(file: File, node: ast.Call) -> Change:
 def _is_written(file: File, node: ast.expr) -> bool:
     """Whether the memory is filled where it is made: `torch.empty(3).normal_()`, `out=`, `nn.init.…`."""
     parent = file.parent(node)
-    if isinstance(parent, ast.Attribute) and parent.attr.endswith("_"):
+    if isinstance(parent, ast.Attribute) and parent.attr in _WRITES:
         return True
     if isinstance(parent, ast.keyword) and parent.arg == "out":
         return True
@@ -101,14 +107,12 @@ def _is_written(file: File, node: ast.expr) -> bool:
     statement = file.statement(node)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     names = {ast.unparse(target) for target in targets}
-    return any(
-        get_last_name(call).endswith("_")
-        and (
-            (
-                isinstance(call.func, ast.Attribute)
-                and ast.unparse(call.func.value).removesuffix(".data") in names
-            )
-            or (bool(call.args) and ast.unparse(call.args[0]).removesuffix(".data") in names)
-        )
-        for call in file.every(ast.Call)
-    )
+    return any(_writes_to(call, names) for call in file.every(ast.Call))
+
+
+def _writes_to(call: ast.Call, names: Collection[str]) -> bool:
+    """Whether a call fills what has one of these names: `x.normal_()`, `nn.init.zeros_(x)`."""
+    last = get_last_name(call)
+    filled = [call.func.value] if last in _WRITES and isinstance(call.func, ast.Attribute) else []
+    filled += call.args[:1] if last.endswith("_") else []
+    return any(ast.unparse(each).removesuffix(".data") in names for each in filled)
