@@ -324,6 +324,47 @@ def test_memory_of_another_shape_that_is_filled_after_the_difference_explains_no
 
 
 @pytest.mark.parametrize(
+    ("name", "later"), [("aten::rand", []), ("aten::native_dropout", [("rng", "aten::randperm")])]
+)
+def test_a_draw_of_another_size_moves_the_generator_for_what_comes_after(
+    build: Builder, name: str, later: list[tuple[str, str]]
+) -> None:
+    """Batches of other shapes are masked by so many numbers; a dropout of other values takes as many."""
+
+    def made(text: str, state: str) -> list[Record]:
+        return [
+            operation(0, "aten::cat", f"data {text}"),
+            record(0, "forward", "rng", "torch-cpu", digest=d("at first")),
+            operation(0, name, f"drawn {text}", inputs=len(text), flags=DRAWS, detail="torch-cpu"),
+            end(0),
+            record(1, "forward", "rng", "torch-cpu", digest=d(state)),
+            operation(1, "aten::randperm", f"order {text}", inputs=9, flags=DRAWS, detail="torch-cpu"),
+            end(1),
+        ]
+
+    found = first(ops(build, made("short", "one"), made("longer", "other")))
+    assert found.op == "aten::cat"
+    assert [(item.kind, item.op) for item in found.further] == later
+
+
+def test_what_only_one_run_draws_moves_the_generator_for_what_comes_after(build: Builder) -> None:
+    def made(text: str, *, more: bool) -> list[Record]:
+        drawn = [operation(0, "aten::rand", "more", flags=DRAWS, detail="torch-cpu")] if more else []
+        return [
+            operation(0, "aten::cat", f"data {text}"),
+            record(0, "forward", "rng", "torch-cpu", digest=d("at first")),
+            *drawn,
+            end(0),
+            record(1, "forward", "rng", "torch-cpu", digest=d(text)),
+            operation(1, "aten::randperm", f"order {text}", inputs=9, flags=DRAWS, detail="torch-cpu"),
+            end(1),
+        ]
+
+    found = first(ops(build, made("one", more=False), made("other", more=True)))
+    assert [(item.kind, item.op) for item in found.further] == [("flow", "aten::rand")]
+
+
+@pytest.mark.parametrize(
     ("generator", "later"),
     [("torch-cpu", []), ("torch-cpu:generator", [(2, 1), (3, 1)])],
     ids=["shared", "own"],

@@ -7,6 +7,8 @@ are differences of their own: a second cause, perhaps.
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST = 64  # different ones that are kept
 _FILLS = re.compile(r"[.:]\w+_(\.\w+)?$")  # aten.bernoulli_.float
+_MADE = re.compile(r"[.:]rand\w*(\.\w+)?$")  # aten.rand.default: its inputs are sizes and limits alone
 _NEAR = 2_000  # operations in each run that are aligned closely, between what is alike before and after them
 
 
@@ -35,9 +38,12 @@ def find_further(
     """
     a, b = _select_after(paired, divergence, both, steps)
     at_a, at_b, lone_a, lone_b = _align(paired, a, b)
-    found, propagated = _find_parted(paired, at_a, at_b, _find_generators(paired, divergence))
-    found += [(at, _describe_further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
     places = _find_places(at_a, at_b, lone_b)
+    lone = [(float(at), _find_drawn(paired.a, at)) for at in lone_a.tolist()]
+    lone += [(place, _find_drawn(paired.b, at)) for place, at in zip(places, lone_b.tolist(), strict=True)]
+    known = [(-1.0, _find_generators(paired, divergence)), *lone]
+    found, propagated = _find_parted(paired, at_a, at_b, sorted(known, key=lambda item: item[0]))
+    found += [(at, _describe_further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
     found += [
         (place, _describe_further("flow", paired.b, at, "b"))
         for place, at in zip(places, lone_b.tolist(), strict=True)
@@ -111,12 +117,18 @@ def _find_shared(trace: Trace, at: int) -> set[str]:
     return {generator} if generator and OWN not in generator else set()
 
 
+def _find_drawn(trace: Trace, at: int) -> set[str]:
+    """The shared generator that an operation drew from, if it is such."""
+    return _find_shared(trace, at) if int(trace.flags[at]) & DRAWS else set()
+
+
 def _find_parted(
-    paired: TracePair, a: Ints, b: Ints, moved: set[str]
+    paired: TracePair, a: Ints, b: Ints, known: Sequence[tuple[float, set[str]]]
 ) -> tuple[list[tuple[float, LaterDifference]], int]:
     """Those of these pairs whose outputs differ of themselves, and how many others differ.
 
-    A draw from a generator that was met before in another state is one of the others.
+    A draw from a generator that was met before in another state is one of the others; so is one after a draw
+    of another size, or one that only one run made: those are `known`, each with its place in a.
     """
     never = (paired.a.flags[a] & paired.b.flags[b] & NEVER_WRITTEN) != 0
     differ = ~(paired.equal(a, b) | never)
@@ -125,17 +137,21 @@ def _find_parted(
     same = (inputs_a.values[a] == inputs_b.values[b]) & inputs_a.there[a] & inputs_b.there[b]
     found: list[tuple[float, LaterDifference]] = []
     propagated = 0
+    moved: set[str] = set()
+    left = deque(known)
     for at_a, at_b, of_itself in zip(a.tolist(), b.tolist(), same.tolist(), strict=True):
         kind: Literal["origin", "rng", "gap"] | None = None
+        while left and left[0][0] < at_a:
+            moved |= left.popleft()[1]
+        drawn = _find_drawn(paired.a, at_a)
         if of_itself:
             kind = _classify(paired, at_a, at_b)
-            if kind == "rng":
-                shared = _find_shared(paired.a, at_a)
-                # One of its own, such as a loader's, mostly has its seed from the process's.
-                kind = None if moved and shared <= moved else kind
-                moved |= shared
+            # One of its own, such as a loader's, mostly has its seed from the process's.
+            kind = None if kind == "rng" and moved and drawn <= moved else kind
         elif find_gap(paired, at_a, at_b) is not None:
             kind = "gap"
+        if of_itself or _MADE.search(paired.a.row(at_a).name or ""):
+            moved |= drawn
         if kind is None:
             propagated += 1
         else:
