@@ -347,6 +347,29 @@ def test_a_draw_of_another_size_moves_the_generator_for_what_comes_after(
     assert [(item.kind, item.op) for item in found.further] == later
 
 
+@pytest.mark.parametrize(
+    ("name", "later"), [("aten.uniform_.default", []), ("aten.native_dropout.default", ["aten::randperm"])]
+)
+def test_a_first_difference_in_how_much_is_drawn_moves_the_generator(
+    build: Builder, name: str, later: list[str]
+) -> None:
+    """A layer is wider in one run: `a second one, not caused by it` was the next layer's weights."""
+
+    def made(text: str) -> list[Record]:
+        return [
+            record(0, "setup", "rng", "torch-cpu", digest=d("at first")),
+            operation(0, name, f"weights {text}", flags=DRAWS, detail="torch-cpu"),
+            end(0),
+            record(1, "forward", "rng", "torch-cpu", digest=d(text)),
+            operation(1, "aten::randperm", f"order {text}", inputs=9, flags=DRAWS, detail="torch-cpu"),
+            end(1),
+        ]
+
+    found = first(ops(build, made("wide"), made("narrow")))
+    assert found.op == name
+    assert [item.op for item in found.further] == later
+
+
 def test_what_only_one_run_draws_moves_the_generator_for_what_comes_after(build: Builder) -> None:
     def made(text: str, *, more: bool) -> list[Record]:
         drawn = [operation(0, "aten::rand", "more", flags=DRAWS, detail="torch-cpu")] if more else []

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from samerun.report.text.first_difference import list_facts
 from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
 
@@ -38,6 +40,23 @@ def test_what_parts_later_for_a_reason_of_its_own():
         "from step 3 on the runs take different paths, perhaps because of it: "
         "only one of them has c.py:9 (aten.bernoulli_.float), and 1 more"
     )
+
+
+@pytest.mark.parametrize(
+    ("differs", "text"),
+    [
+        (True, "equal inputs, different outputs; it draws from a generator whose state differs"),
+        (None, "equal inputs, different outputs; it draws from a generator whose state is not known"),
+        (
+            False,
+            "it draws from a generator in the same state, but another number of values, or in other limits",
+        ),
+    ],
+)
+def test_a_draw_of_another_size_is_not_said_to_have_equal_inputs(differs: bool | None, text: str) -> None:
+    drawn = Origin("aten.uniform_.default", None, "a.py:1", "setup", True, True, differs, False, False)
+    found = replace(DIFFERENCE, what="operation", origin=drawn, gap=None)
+    assert ("", text) in list_facts(found, None)
 
 
 def test_only_a_batch_is_said_to_have_other_content():

@@ -105,10 +105,13 @@ def _find_partners(a: Ints, b: Ints) -> tuple[Ints, Ints]:
 
 
 def _find_generators(paired: TracePair, divergence: Divergence) -> set[str]:
-    """The generator whose state differed at the divergence: what is drawn from it later differs too."""
-    if divergence.a is None or divergence.b is None or not _is_draw(paired, divergence.a, divergence.b):
+    """The generator whose state differed at the divergence, or does from there on: later draws differ too."""
+    a, b = divergence.a, divergence.b
+    if a is None or b is None:
         return set()
-    return _find_shared(paired.a, divergence.a)
+    name = paired.a.row(a).name or ""
+    other_size = _MADE.search(name) or _FILLS.search(name)  # where it drew from a generator as it was
+    return _find_drawn(paired.a, a) if other_size or _is_draw(paired, a, b) else set()
 
 
 def _find_shared(trace: Trace, at: int) -> set[str]:

@@ -129,10 +129,12 @@ def _describe_origin(origin: Origin) -> str:
         return "data enters torch here, and it already differs"
     if not origin.inputs_equal:
         return "its inputs differ although no earlier operation did, so the data came from outside torch"
+    if origin.draws_other_size:
+        return "it draws from a generator in the same state, but another number of values, or in other limits"
     said = ["equal inputs, different outputs"]
     if origin.draws:
-        state = {True: "whose state differs", False: "whose state is equal", None: "whose state is not known"}
-        said.append(f"it draws from a generator {state[origin.generator_differs]}")
+        state = "differs" if origin.generator_differs else "is not known"
+        said.append(f"it draws from a generator whose state {state}")
     if origin.reads_uninitialized:
         said.append("it reads memory that nothing has written")
     return "; ".join(said)
