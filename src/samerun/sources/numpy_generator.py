@@ -13,7 +13,7 @@ from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import Control
-from samerun.sources.edits import studies
+from samerun.sources.edits import library_calls
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams, note_given
@@ -216,8 +216,8 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
 
 def _advise_for(line: str, *, again: bool) -> str:
     """What seeds the generator, the environment or the study that a line makes or uses."""
-    if studies.DRAWS.search(line):
-        return studies.ADVICE
+    if library_calls.DRAWS.search(line):
+        return library_calls.ADVICE
     drawn = _ENVIRONMENT.search(line)
     if drawn is None and line and not _MAKES.search(line):
         return OF_LIBRARY

@@ -13,7 +13,7 @@ from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
 from samerun.sources.edits.environments import explain_unseeded, seed_environment
-from samerun.sources.edits.studies import seed_studies
+from samerun.sources.edits.library_calls import seed_library_calls
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
@@ -30,7 +30,9 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
         except NoEdit:
             here = [item for item in rows if item.call_site == row.call_site]
             edits = (
-                _seed_factories(code, difference) or seed_environment(code, here) or seed_studies(code, here)
+                _seed_factories(code, difference)
+                or seed_environment(code, here)
+                or seed_library_calls(code, here)
             )
             if not edits and (reason := explain_unseeded(code, here)) is not None:
                 raise NoEdit(reason) from None
