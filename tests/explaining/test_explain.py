@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from samerun.explaining.explain import explain, leave_out, list_suspects
 from samerun.runs.difference import Difference, Evidence, Row, Side
 from samerun.sources.source import Source
@@ -75,6 +77,29 @@ def test_suspects_are_rngs_that_part_and_are_drawn_from_and_are_not_known() -> N
         ("numpy-global", False),
     ]
     assert "step 2" in found[1].evidence
+
+
+@pytest.mark.parametrize(
+    ("more", "tier", "listed"),
+    [
+        ([], "ops", ["torch-cpu"]),
+        ([], "steps", ["python-random", "torch-cpu"]),
+        (
+            [Row(0, "setup", "draw", "python-random", call_site="train.py:1")],
+            "ops",
+            ["python-random", "torch-cpu"],
+        ),
+        ([Row(0, "setup", "draw", "numpy-global", call_site="train.py:1")], "ops", ["torch-cpu"]),
+        ([Row(2, "data", "rng", "python-random")], "ops", ["python-random", "torch-cpu"]),
+    ],
+)
+def test_what_an_import_alone_draws_from_is_no_suspect(more: list[Row], tier: str, listed: list[str]) -> None:
+    """`import sklearn.datasets` draws from Python's random."""
+    states = [Row(0, "setup", "rng", "python-random", digest=bytes([at] * 16)) for at in range(2)]
+    side = Side(manifest={"tier": tier}, evidence=(*states, *more))
+    both = ("python-random", "torch-cpu")
+    here = replace(HERE, rng_first=dict.fromkeys(both, 0), drawn=frozenset(both), a=side, b=side)
+    assert [cause.source for cause in list_suspects(here, set())] == listed
 
 
 def test_without_a_generator_that_was_refuted_others_say_what_they_see() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from samerun.explaining.cause import Cause, make_cause
 from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.catalogue import find_sources
 from samerun.sources.edits.field_factories import find_factory
 from samerun.sources.evidence.rows import read_code
@@ -82,5 +83,20 @@ def list_suspects(difference: Difference, known: Collection[str]) -> list[Cause]
             )
         )
         for source, step in first
-        if source in difference.drawn and source not in known and source in find_sources()
+        if source in difference.drawn and source not in known and _is_used(difference, source)
     ]
+
+
+def _is_used(difference: Difference, id_: str) -> bool:
+    """Whether an RNG gave anything to the program, as far as is known, and not to an import alone.
+
+    At tier `ops` each draw is noted that the script leads to, but for torch's, which are operations. What is
+    not, before the training, is a library's, as it is imported: scikit-learn's datasets draw so.
+    """
+    source = find_sources().get(id_)
+    sides = difference.a, difference.b
+    if isinstance(source, TorchRng) or any(side.manifest.get("tier") != "ops" for side in sides):
+        return source is not None
+    states = [row for side in sides for row in side.rows("rng", id_)]
+    later = any(row.step > 0 or row.phase != "setup" for row in states)
+    return source is not None and (later or any(side.rows("draw", id_) for side in sides))
