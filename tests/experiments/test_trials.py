@@ -33,3 +33,23 @@ def test_steps_end_each_run_that_its_plan_does_not_end(
     trials.record("one", 1, plan)
     trials.compare("two", 2, plan)
     assert [call["stop_after"] for call in script.calls] == [stop] * 3
+
+
+@pytest.mark.parametrize(("late", "made"), [(True, 6), (False, 2)])
+def test_where_luck_is_feared_runs_that_part_later_are_no_end(late: bool, made: int, tmp_path: Path) -> None:
+    """One pair of runs that parted later was taken for six."""
+    script = Script(steps=5, kernel=3)
+    request = Request(("python", "train.py"), tmp_path, Store(tmp_path / ".samerun"))
+    trials = Trials(request, Runner(record=script.record))
+    found = trials.compare("held", 6, Plan(), goes_on=lambda each: late and each.difference.step == 3)
+    assert found.difference is not None and found.difference.step == 3
+    assert len(script.calls) == made
+
+
+def test_the_first_that_parts_too_early_ends_it(tmp_path: Path) -> None:
+    script = Script(steps=5, kernel=3, flips=frozenset({(4, 1, "loss")}))
+    request = Request(("python", "train.py"), tmp_path, Store(tmp_path / ".samerun"))
+    trials = Trials(request, Runner(record=script.record))
+    found = trials.compare("held", 6, Plan(), goes_on=lambda each: each.difference.step == 3)
+    assert found.difference is not None and found.difference.step == 1
+    assert len(script.calls) == 4

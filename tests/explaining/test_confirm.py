@@ -16,8 +16,9 @@ from samerun.explaining.confirm import (
     is_race,
     judge,
     list_unconfirmed,
+    must_agree,
 )
-from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.runs.difference import Difference, Evidence, Origin, Row, Strength
 from samerun.sources.catalogue import find_sources
 
 HERE = Difference(step=3, phase="forward", what="output")
@@ -399,6 +400,15 @@ def test_threads_race_where_no_two_pairs_part_alike(
 ) -> None:
     partings = [Difference(step=step, phase="forward", what="output") for step in places]
     assert is_race(partings, evidence(*sources)) is race
+
+
+@pytest.mark.parametrize(("differs", "must"), [(False, True), (True, False), (None, False)])
+def test_where_another_number_of_values_is_drawn_first_runs_must_agree(
+    differs: bool | None, must: bool
+) -> None:
+    """Modules in the order of their addresses: with memory filled, two runs parted later, by luck."""
+    drawn = Origin("aten.normal_.default", None, "net.py:1", "setup", True, True, differs, False, False)
+    assert must_agree([replace(HERE, origin=drawn)], evidence()) is must
 
 
 def test_between_runs_of_other_code_what_was_not_seen_is_no_likely_cause() -> None:

@@ -13,6 +13,7 @@ from samerun.comparing.compare_process import ProcessComparison, compare_process
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.describing.difference import describe, describe_lone
 from samerun.comparing.extent import find_reach, has_stopped
+from samerun.comparing.loss_modules import leave_out_lone
 from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.comparing.without_effect import finds
@@ -127,6 +128,7 @@ def _compare_kept(
     for one, other in pairs:
         if reason := _explain_other_digests(one, other):
             return Comparison("unknown", Scope(runs), reason, losses=losses)
+    pairs = [leave_out_lone(one, other) for one, other in pairs]
     done = [_compare_one(one, other, a, b, steps, setup=setup, begun=begun) for one, other in pairs]
     counts: Counter[str] = sum((item.counts for item in done), Counter())
     scope = Scope(

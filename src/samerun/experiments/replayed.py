@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from samerun.comparing.compare_runs import compare, compare_all, find_earliest
 from samerun.comparing.comparison import Comparison
 from samerun.errors import RunError
-from samerun.experiments.trials import Trials
+from samerun.experiments.trials import GoesOn, Trials, choose_ending, stop_at_first
 from samerun.experiments.what_counts import weigh
 from samerun.launching.workspace import Workspace
 from samerun.runs.answers import read_all_answers
@@ -70,6 +70,7 @@ class Recorded:
         at: Workspace | None = None,
         *,
         setup: bool = True,
+        goes_on: GoesOn = stop_at_first,
     ) -> Comparison:
         """Up to `count` runs with these replayed, until one diverges from the recorded run.
 
@@ -86,12 +87,16 @@ class Recorded:
         if self.plan.stop_after is None and self.run.outcome == "stopped":  # the others are whole
             runs = trials.record(stage, 1, self.plan, at)
         plan = replace(self.plan, replay=Replay(str(runs[0].path.resolve()), tuple(sorted(sources))))
+        parted = None
         while len(runs) <= count:
             runs += trials.record(stage, 1, plan, at)
             comparisons = weigh(runs, compare_all(runs, setup=setup))
             parted = find_earliest(comparisons)
-            if parted is not None:
-                return judge_parted(runs[-1], comparisons[parted], sources)
+            ended = choose_ending(comparisons, parted, goes_on)
+            if ended is not None:
+                return judge_parted(runs[ended + 1], comparisons[ended], sources)
+        if parted is not None:
+            return judge_parted(runs[parted + 1], comparisons[parted], sources)
         return trials.judge(runs, comparisons)
 
 

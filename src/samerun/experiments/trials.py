@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -18,8 +18,23 @@ from samerun.launching.workspace import Workspace
 from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run
 
+GoesOn = Callable[
+    [Comparison], bool
+]  # whether runs that part so are no end: all that were asked for are made
 _PATIENCE = 10.0  # times the longest run: threads made to run one after the other take longer
 _PATIENCE_S = 60.0
+
+
+def stop_at_first(comparison: Comparison) -> bool:
+    """Two runs that part are enough, wherever they do."""
+    return False
+
+
+def choose_ending(comparisons: Sequence[Comparison], parted: int | None, goes_on: GoesOn) -> int | None:
+    """Which comparison ends a series of runs, of which `parted` is the first in time; None: none does yet."""
+    differ = [number for number, item in enumerate(comparisons) if item.difference is not None]
+    ends = [number for number in differ if not goes_on(comparisons[number])]
+    return parted if parted is None or parted in ends else next(iter(ends), None)
 
 
 class Trials:
@@ -65,7 +80,14 @@ class Trials:
             self._unsettled = {}
 
     def compare(
-        self, stage: str, count: int, plan: Plan, at: Workspace | None = None, *, setup: bool = True
+        self,
+        stage: str,
+        count: int,
+        plan: Plan,
+        at: Workspace | None = None,
+        *,
+        setup: bool = True,
+        goes_on: GoesOn = stop_at_first,
     ) -> Comparison:
         """Record up to `count` runs, until two part; `same` when none do and all are whole.
 
@@ -73,13 +95,15 @@ class Trials:
         """
         runs: list[Run] = []
         comparisons: list[Comparison] = []
+        parted = None
         while len(runs) < count:
             runs += self.record(stage, 1 if runs else 2, plan, at)
             comparisons = weigh(runs, compare_all(runs, setup=setup))
             parted = find_earliest(comparisons)
-            if parted is not None:
-                return comparisons[parted]
-        return self.judge(runs, comparisons)
+            ended = choose_ending(comparisons, parted, goes_on)
+            if ended is not None:
+                return comparisons[ended]
+        return self.judge(runs, comparisons) if parted is None else comparisons[parted]
 
     def judge(self, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Comparison:
         """What runs of which no two part show: `same` when all are whole and still train."""

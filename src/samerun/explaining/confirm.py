@@ -56,6 +56,16 @@ def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> 
     return unclear and len(set(map(find_position, differences))) > 1
 
 
+def must_agree(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
+    """Whether runs with something held must agree to their end, and parting later proves nothing.
+
+    So where runs race, and where they draw another number of values first: one of a few sizes was chosen, and
+    runs may well choose the same.
+    """
+    sized = (item.origin is not None and item.origin.draws_other_size for item in differences)
+    return is_race(differences, evidence) or any(sized)
+
+
 def is_free(evidence: Sequence[Evidence]) -> bool:
     """Whether something may be the reason that no control holds, and that no run can be given again."""
     known = find_sources()

@@ -90,6 +90,9 @@ EVIDENCE = (
 ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
 TEXTS = "texts"  # name of a "hashed": texts and numbers alone, which addresses do not reach
 OTHER = "other"  # name of a "hashed": objects, or what is not known
+A_LOSS = (
+    "loss"  # detail of an "output": of a module that is a loss, which a function of torch's may be as well
+)
 DERIVED = "grad"  # name of a "loss" that torch.autograd.grad was given, and no backward()
 SAVED = "torch.save"  # name of a "written": by that function, which then notes what it saves
 RENAMED = "rename"  # name of a "written": a file that was written under another name

@@ -32,7 +32,7 @@ class Repeated:
     def can_give(self, sources: Sequence[str]) -> bool:
         return True
 
-    def repeat(self, trials: Any, stage: str, sources: Any, count: int, *, setup: bool = True) -> Comparison:
+    def repeat(self, trials: Any, stage: str, sources: Any, count: int, **more: Any) -> Comparison:
         self._made.append((self._name, count))
         return SAME if self._agrees else STILL
 

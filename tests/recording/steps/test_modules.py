@@ -1,6 +1,6 @@
 """Calls of modules: root modules are recorded, whatever they do and whoever compiles them.
 
-Covers `module_state.py` and `replicas.py`.
+Covers `module_state.py`, `operation_counters.py` and `replicas.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from samerun.comparing.compare_runs import compare
+from samerun.runs.schema import A_LOSS
 
 HEAD = """
 import torch, torch.nn.functional as F
@@ -234,6 +235,32 @@ def test_a_call_to_count_operations_is_no_part_of_the_training(trainer, library)
     assert compare(*runs).verdict == ("differs" if library == "mine" else "same")
     inputs = [row for row in trainer.rows(runs[0], "input") if row.phase == "data"]
     assert len(inputs) == (6 if library == "mine" else 3)
+
+
+LOSSES = """
+class Own(torch.nn.Module):
+    def forward(self, x): return x.square().mean()
+class Scaled(Own):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+    def forward(self, x): return super().forward(x) * self.scale
+weighted = torch.nn.CrossEntropyLoss(torch.ones(2))
+for made in (Own(), Scaled(), torch.nn.Flatten()): made(x)
+weighted(model(x), y)
+"""
+
+
+def test_which_modules_are_losses_is_said_of_what_they_give(trainer):
+    trainer.script(HEAD + LOSSES)
+    rows = trainer.rows(trainer.record("train.py"), "output")
+    assert {row.name: row.detail for row in rows} == {
+        "Own": A_LOSS,
+        "Scaled": None,
+        "Flatten": None,
+        "Sequential": None,
+        "CrossEntropyLoss": A_LOSS,
+    }
 
 
 def test_what_a_script_calls_before_its_first_batch_leaves_room_for_the_training(trainer):

@@ -11,10 +11,10 @@ from samerun.comparing.pairing import read
 from samerun.comparing.without_effect import shares_tasks
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
-from samerun.experiments.trials import Trials
+from samerun.experiments.trials import GoesOn, Trials, stop_at_first
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings, make_cause
-from samerun.explaining.confirm import SURE, Outcome, confirm, is_race, judge, list_aside
+from samerun.explaining.confirm import SURE, Outcome, confirm, judge, list_aside, must_agree
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference, Evidence, Strength
@@ -126,14 +126,11 @@ def confirm_found(
 def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
     """How to try sources, and whether to the end.
 
-    So where runs race, where threads or processes share tasks, and where they draw another number of
-    values: one of a few sizes was chosen, and runs may well choose the same.
+    So where they must agree, and where threads or processes share tasks.
     """
     difference, runs = explained.difference, proof.trials.recorded.values()
-    to_the_end = is_race((difference, *proof.partings), explained.evidence)
-    chosen = difference.origin is not None and difference.origin.draws_other_size
     by_task = any(shares_tasks(read(run), difference.process) for run in runs)
-    to_the_end = to_the_end or chosen or proof.rare or by_task
+    to_the_end = must_agree((difference, *proof.partings), explained.evidence) or proof.rare or by_task
     if by_task:  # a process may be given what belongs to a task that another one has now
         proof = replace(proof, recorded=None, second=None, other=None)
     if to_the_end:
@@ -201,7 +198,8 @@ class _Trial:
         base = proof.plan.control
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
         plan = replace(proof.plan, control=control)
-        return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan, setup=proof.setup)
+        stage, goes_on = f"confirming {' + '.join(sources)}", self._choose_going_on(count)
+        return proof.trials.compare(stage, count, plan, setup=proof.setup, goes_on=goes_on)
 
     def _repeat(self, recorded: Recorded, sources: tuple[str, ...], count: int) -> Comparison:
         """So many runs that are given what the first one had; or the second, each other time, if need be.
@@ -211,7 +209,8 @@ class _Trial:
         proof, stage = self._proof, f"replaying {' + '.join(sources)}"
         second = None if self._seen.issuperset(set(sources) - set(proof.held)) else proof.second
         times = count if second is None else (count + 1) // 2
-        again = recorded.repeat(proof.trials, stage, sources, times, setup=proof.setup)
+        goes_on = self._choose_going_on(count + 1)
+        again = recorded.repeat(proof.trials, stage, sources, times, setup=proof.setup, goes_on=goes_on)
         self._last = proof.trials.recorded.get(again.scope.runs[-1])
         if self._judge(again) != "mended":
             return again
@@ -244,6 +243,10 @@ class _Trial:
         ]
         texts = [row.call_site for row in rows if row.name == TEXTS]
         return len(texts) == len(rows) and item.unless_texts_at[0] in texts
+
+    def _choose_going_on(self, count: int) -> GoesOn:
+        """Where luck is feared, two runs that part later are not enough: so many must."""
+        return stop_at_first if count < SURE else lambda comparison: self._judge(comparison) == "mended"
 
     def _judge(self, comparison: Comparison) -> Outcome:
         return judge(comparison, self._original, to_the_end=self._to_the_end)

@@ -13,6 +13,7 @@ from samerun.experiments.diagnose.controlled_runs import ControlledRuns, Prepare
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.diagnose.replays import Replays
 from samerun.experiments.replayed import judge_parted
+from samerun.experiments.trials import stop_at_first
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.delta_debugging import find_smallest
@@ -128,7 +129,7 @@ class Candidates:
     def _record(self, sources: Sequence[str], count: int, stop: int | None) -> ProofRuns:
         settled = self._settled
         stop = None if self._to_the_end else stop
-        count = self._needed(count)
+        asked, count = count, self._needed(count)
         before = self._proven.get(frozenset(sources))
         agreed: Sequence[Run] = ()
         if self._certain and before is not None and before.comparison.verdict == "same":
@@ -145,7 +146,8 @@ class Candidates:
                 plan, prepared = self._replays.give(run, replayed, plan, prepared)
                 agreed = agreed or self._replays.list_alike(run, sources, plan)
             stage = f"{'replaying' if replayed == tuple(sources) else 'confirming'} {' + '.join(named)}"
-            proven = settled.further(stage, count, plan, prepared, agreed)
+            goes_on = self._mends if asked >= SURE else stop_at_first
+            proven = settled.further(stage, count, plan, prepared, agreed, goes_on)
         if replayed and proven.comparison.difference is not None:
             comparison = judge_parted(proven.runs[-1], proven.comparison, replayed)
             proven = replace(proven, comparison=comparison)

@@ -12,7 +12,7 @@ from samerun.comparing.comparison import Comparison
 from samerun.experiments import confidence
 from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
-from samerun.experiments.trials import Trials
+from samerun.experiments.trials import GoesOn, Trials, choose_ending, stop_at_first
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
@@ -143,6 +143,7 @@ class ControlledRuns:
         plan: Plan,
         prepared: Prepared,
         agreed: Sequence[Run] = (),
+        goes_on: GoesOn = stop_at_first,
     ) -> ProofRuns:
         """Up to `count` runs, fewer when two of them part; at tier ops in the window of the plan alone.
 
@@ -157,6 +158,8 @@ class ControlledRuns:
             compared = compare_whole if whole else compare_all
             comparisons = weigh(runs, compared(runs, steps=request.steps))
             parted = find_first_parting(runs, comparisons)
+            if len(runs) < count:
+                parted = choose_ending(comparisons, parted, goes_on)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
                 return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch, plan.replay)

@@ -29,7 +29,7 @@ from samerun.experiments.diagnose.result import FirstDifference, Proof
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.explaining import opened_files
 from samerun.explaining.cause import Cause, Findings, make_cause
-from samerun.explaining.confirm import confirm, is_not_after, is_race, judge
+from samerun.explaining.confirm import confirm, is_not_after, judge, must_agree
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.explaining.framework_seed import advise_in_framework
@@ -129,7 +129,7 @@ class Search:
         evidence = tuple(item for item in closer.explained.evidence if item.source not in tried)
         if best_only:
             evidence = evidence[:1]
-        to_the_end = closer.rare or is_race((*self._partings, closer.difference), evidence)
+        to_the_end = closer.rare or must_agree((*self._partings, closer.difference), evidence)
         attempts = Candidates(
             self._settled,
             closer,

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from samerun.comparing.loss_modules import find_calls, find_losses
 from samerun.comparing.pairing import RecordedRun
 from samerun.runs.reading import Trace
 from samerun.runs.schema import BESIDE
@@ -117,6 +118,7 @@ def _list_entries(
     wanted = trace.is_one_of("what", set(_QUANTITIES)) & there
     beside = (trace.flags & BESIDE) != 0
     wanted &= ~(beside & trace.is_one_of("what", {"indices", "rng"}))
+    wanted &= ~find_calls(trace, find_losses(trace))
     if steps is not None:
         wanted &= trace.steps < steps
     at = np.flatnonzero(wanted)

@@ -55,3 +55,12 @@ def is_training(module: nn.Module) -> bool:
         if is_the_scripts(error):
             raise
         return True
+
+
+def is_loss(module: nn.Module, result: Any) -> bool:
+    """Whether it is one of torch's losses, or gives one number and holds nothing."""
+    if isinstance(module, nn.modules.loss._Loss):
+        return True
+    if not isinstance(result, torch.Tensor) or result.dim():
+        return False
+    return not list_named(module, "named_parameters") and not list_named(module, "named_buffers")

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import threading
-import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -21,15 +20,14 @@ from torch import nn
 from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import SEVERAL, Recorder
-from samerun.recording.steps.module_state import get_buffers, is_training, list_named, read_versions
+from samerun.recording.steps.module_state import get_buffers, is_loss, is_training, list_named, read_versions
+from samerun.recording.steps.operation_counters import is_counter
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import describe_shape, walk_tensors
+from samerun.runs.schema import A_LOSS
 from samerun.wrapping import dress, hide_frames, replace
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
-# Libraries that call a model to count its operations: what they give it is often memory that nothing wrote,
-# and nothing of it reaches a training.
-_COUNTERS = frozenset({"thop", "ptflops", "torchinfo", "torchsummary", "torchsummaryX", "calflops"})
 
 
 class _CallStack(threading.local):
@@ -275,7 +273,9 @@ class Modules:
             if keywords:
                 self._input(f"{self.roots[root]}(…)", keywords)
             recorder.watched("output", walk_tensors(result))
-            sink.write(PendingRecord("output", self.roots[root], parts=sink.tensors.parts(result)))
+            detail = A_LOSS if is_loss(root, result) else None
+            parts = sink.tensors.parts(result)
+            sink.write(PendingRecord("output", self.roots[root], parts=parts, detail=detail))
         self.left()
 
     def left(self) -> None:
@@ -338,7 +338,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
             return original(root, *arguments, **keywords)
-        if _is_counter(sys._getframe(1).f_back):  # None where a thread begins with the call
+        if is_counter(sys._getframe(1).f_back):  # None where a thread begins with the call
             return call_aside(root, *arguments, **keywords)
         running.root = root
         try:
@@ -379,16 +379,6 @@ def _keep_out(modules: Modules, original: Callable[..., Any]) -> Callable[..., A
             local.paused = before
 
     return call_aside
-
-
-def _is_counter(frame: types.FrameType | None) -> bool:
-    """Whether a model is called by a library that counts operations."""
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package != "torch":  # DataParallel calls the model in its turn
-            return package in _COUNTERS
-        frame = frame.f_back
-    return False
 
 
 def _keep_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:

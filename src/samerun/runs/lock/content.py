@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from samerun.runs.plan import Control, Fill, Mode
 
 VERSION = 1
-DIGESTS = "xxh3-128/1 mix128/1 sha256"  # of tensors on the host, on devices, and of what is made of those
+DIGESTS = "xxh3-128/1 mix128/1 sha256/2"  # of tensors on the host, on devices, and of what is made of those
 OUTSIDE = "…/"  # begins the name of a file that does not lie below the lock
 OTHER_FRACTIONS = (
     ": other fractions"  # after a file's name: those of its values that no name says are results
