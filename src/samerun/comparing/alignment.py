@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from samerun.comparing.renamed_classes import find_renamed
-from samerun.comparing.reordered_groups import Ordered, is_of_other_program, put_in_order
+from samerun.comparing.refactored.renamed_classes import find_renamed
+from samerun.comparing.refactored.reordered_groups import Ordered, is_of_other_program, put_in_order
 from samerun.runs.reading import Trace
 
 if TYPE_CHECKING:

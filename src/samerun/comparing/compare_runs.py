@@ -13,8 +13,8 @@ from samerun.comparing.compare_process import ProcessComparison, compare_process
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.describing.difference import describe, describe_lone
 from samerun.comparing.extent import find_reach, has_stopped
-from samerun.comparing.loss_modules import leave_out_lone
 from samerun.comparing.pairing import RecordedRun, pair, read
+from samerun.comparing.refactored.loss_modules import leave_out_lone
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.comparing.without_effect import finds
 from samerun.runs.difference import Difference

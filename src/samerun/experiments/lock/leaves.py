@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from samerun.comparing.loss_modules import find_calls, find_losses
 from samerun.comparing.pairing import RecordedRun
+from samerun.comparing.refactored.loss_modules import find_calls, find_losses
 from samerun.runs.reading import Trace
 from samerun.runs.schema import BESIDE
 

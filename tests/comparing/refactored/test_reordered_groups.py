@@ -10,7 +10,7 @@ from samerun.comparing.compare_runs import compare
 from samerun.digest import digest_bytes
 from samerun.experiments.what_counts import weigh
 
-from .build import NAMES, Builder, Record, find, flip, record, training
+from ..build import NAMES, Builder, Record, find, flip, record, training
 
 ORDER = (2, 0, 1)
 GROUPS = ("gradients", "parameters", "optimizer")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from samerun.comparing.renamed_classes import read_code
+from samerun.comparing.refactored.renamed_classes import read_code
 from samerun.digest.keyed import combine
 from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace

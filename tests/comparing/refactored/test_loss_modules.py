@@ -7,7 +7,7 @@ import pytest
 from samerun.comparing.compare_runs import compare_all
 from samerun.runs.schema import A_LOSS
 
-from .build import Builder, Record, d, find, flip, record, training
+from ..build import Builder, Record, d, find, flip, record, training
 
 
 def with_loss(detail: str | None = A_LOSS, labels: str = "labels") -> list[Record]:

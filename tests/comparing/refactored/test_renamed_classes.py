@@ -6,7 +6,7 @@ import pytest
 
 from samerun.comparing.compare_runs import compare
 
-from .build import Builder, Record, record, training
+from ..build import Builder, Record, record, training
 
 
 def of_code(rows: list[Record], digest: str, **names: str) -> list[Record]:
