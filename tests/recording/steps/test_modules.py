@@ -237,6 +237,37 @@ def test_a_call_to_count_operations_is_no_part_of_the_training(trainer, library)
     assert len(inputs) == (6 if library == "mine" else 3)
 
 
+LAZY = """
+class Layer(nn.Module):
+    def _track_variables(self):
+        self._torch_params = nn.ParameterDict({"weight": self.weight})
+    def named_parameters(self, *args, **keywords):
+        if not hasattr(self, "_torch_params"): self._track_variables()
+        return super().named_parameters(*args, **keywords)
+    def forward(self, x):
+        if not hasattr(self, "_torch_params"):
+            object.__setattr__(self, "weight", nn.Parameter(torch.ones(2, 4)))
+            self._track_variables()
+        return x @ self.weight.T
+layer = Layer()
+for _ in range(2):
+    loss = F.cross_entropy(layer(x), y)
+    loss.backward()
+    with torch.no_grad(): layer.weight.sub_(layer.weight.grad)
+assert list(layer.state_dict()) == ["_torch_params.weight"]
+"""
+
+
+def test_a_layer_that_tracks_its_parameters_when_it_is_asked_is_not_asked_before_they_are_there(trainer):
+    """So Keras's do on torch: their first call, under the recorder, left parameters on the device meta."""
+    trainer.script(HEAD + LAZY)
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished"
+    (shapes,) = trainer.rows(run, "shapes")
+    assert json.loads(shapes.detail) == ["float32[2, 4]"]
+    assert [row.name for row in trainer.rows(run, "parameters") if row.phase == "setup"] == ["Layer"]
+
+
 LOSSES = """
 class Own(torch.nn.Module):
     def forward(self, x): return x.square().mean()

@@ -12,7 +12,13 @@ from samerun.interruption import is_the_scripts
 
 
 def list_named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
-    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
+    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails.
+
+    Nothing of a Keras layer that has not begun to track its variables: it would begin when it is asked, and
+    track what stands in their place while it is built.
+    """
+    if hasattr(type(root), "_track_variables") and "_torch_params" not in root._modules:
+        return []
     torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
     for method in (lambda module: getattr(module, kind)(), torchs):
         try:

@@ -222,7 +222,7 @@ class Modules:
         """Write them again where they were written to since: it was called before they were restored."""
         with self._meeting:
             if self._held[root] != read_versions(root):
-                self._write_held(root, self.roots[root], with_shapes=False)
+                self._write_held(root, self.roots[root], with_shapes=not self._held[root])
                 for act in self.recorder.after_setup:
                     act()
 
