@@ -324,6 +324,19 @@ def test_memory_of_another_shape_that_is_filled_after_the_difference_explains_no
 
 
 @pytest.mark.parametrize(
+    ("name", "equal"),
+    [("aten.lift_fresh.default", False), ("aten.from_numpy", False), ("aten.mm.default", True)],
+)
+def test_what_brings_data_into_torch_makes_nothing_of_its_inputs(
+    build: Builder, name: str, equal: bool
+) -> None:
+    """A thread wrote into the array meanwhile: "gave other bits for equal inputs" was confirmed of a view."""
+    runs = [[operation(0, name, text, inputs=7), end(0)] for text in ("one", "other")]
+    origin = first(ops(build, *runs)).origin
+    assert origin is not None and origin.inputs_equal is equal
+
+
+@pytest.mark.parametrize(
     ("name", "later"), [("aten::rand", []), ("aten::native_dropout", [("rng", "aten::randperm")])]
 )
 def test_a_draw_of_another_size_moves_the_generator_for_what_comes_after(

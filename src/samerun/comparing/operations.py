@@ -149,6 +149,11 @@ def _find_shifted(paired: TracePair, a: _Stretch, b: _Stretch) -> str:
     return ""
 
 
+def brings_data(op: str) -> bool:
+    """Whether an operation makes a tensor of what came from outside torch: its inputs say nothing."""
+    return op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"])
+
+
 def find_origin(paired: TracePair, divergence: Divergence, both: Window) -> Origin | None:
     """What is known of the operation at which the traces diverge; None when only one of them has it."""
     if divergence.a is None or divergence.b is None:
@@ -163,7 +168,7 @@ def find_origin(paired: TracePair, divergence: Divergence, both: Window) -> Orig
         module=row.module,
         call_site=row.call_site,
         phase=row.phase,
-        inputs_equal=bool(all(known) and inputs[0] == inputs[1]),
+        inputs_equal=bool(all(known) and inputs[0] == inputs[1]) and not brings_data(row.name or ""),
         draws=draws,
         generator_differs=has_other_generator_state(paired, divergence) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from samerun.comparing import operations
 from samerun.comparing.alignment import TracePair, count_common_prefix
 from samerun.comparing.pairing import RecordedRun, pair
-from samerun.report.text.first_difference import brings_data
 from samerun.runs.difference import Difference
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
 
@@ -147,7 +146,7 @@ def _classify(name: str, inputs: Digests, outputs: Digests, flags: int) -> str:
     same = outputs.a == outputs.b or bool(flags & NEVER_WRITTEN)
     if same:
         return "same" if inputs.a == inputs.b else "healed"
-    if brings_data(name):
+    if operations.brings_data(name):
         return "comes-in"
     if flags & DRAWS and inputs.a == inputs.b:
         return "draws"

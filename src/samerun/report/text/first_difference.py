@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from samerun.comparing.operations import brings_data
 from samerun.report.safe_text import HangingLine, Line, style_text
 from samerun.report.text.shown_code import describe_line, find_code, name_line
 from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
@@ -117,11 +118,6 @@ def _name_what(difference: Difference) -> str:
     name = "" if not difference.name or difference.what == "operation" else f": {difference.name}"
     kind = _KINDS[difference.kind]
     return f"{what}{name}" + (f" ({kind})" if kind else "")
-
-
-def brings_data(op: str) -> bool:
-    """Whether an operation makes a tensor of what came from outside torch: its inputs say nothing."""
-    return op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"])
 
 
 def _describe_origin(origin: Origin) -> str:
