@@ -804,23 +804,52 @@ def test_a_generator_that_a_dataclass_makes(tmp_path: Path) -> None:
     assert "+np.random.seed(0)" in lines
 
 
-def test_workers_do_not_get_copies_of_one_generator_where_each_drew_its_own(tmp_path: Path) -> None:
-    program = Program(
-        tmp_path,
-        """
-        import random
+HELD = """
+import random
+import torch
 
-        dice = random.SystemRandom()
+dice = random.SystemRandom()
 
-        def flip():
-            return dice.random()
-        """,
-    )
-    at = program.at("dice.random")
+class Images(torch.utils.data.Dataset):
+    def __init__(self):
+        self.rng = random.SystemRandom()
+
+    def __getitem__(self, index):
+        return DRAW
+"""
+
+
+@pytest.mark.parametrize("held", ["dice", "self.rng"])
+def test_workers_do_not_get_copies_of_one_generator_where_each_drew_its_own(
+    tmp_path: Path, held: str
+) -> None:
+    """The patch gave all workers the same augmentation, and each epoch that of the one before."""
+    program = Program(tmp_path, HELD.replace("DRAW", f"{held}.randrange(3)"))
+    at = program.at("randrange")
     row = equal("entropy", "os.urandom", at, process="rank0.worker0")
-    assert "draw from the `random` module" in program.refused("os-entropy", row, row, site=at)
+    assert program.mended("os-entropy", row, row, site=at) == (
+        f"+torch.manual_seed(0)\n-        return {held}.randrange(3)\n+        return random.randrange(3)"
+    )
+    seeded = equal("seed", "torch.manual_seed", "train.py:1")
+    assert program.mended("os-entropy", seeded, row, site=at).count("\n") == 1
     row = equal("entropy", "os.urandom", at)
     assert "random.Random(0)" in program.mended("os-entropy", row, row, site=at)
+
+
+def test_a_generator_that_draws_as_the_module_cannot_is_left_to_the_user(tmp_path: Path) -> None:
+    program = Program(tmp_path, HELD.replace("DRAW", "self.rng.draw()"))
+    at = program.at("draw()")
+    row = equal("entropy", "os.urandom", at, process="rank0.worker0")
+    assert "draw from the `random` module" in program.refused("os-entropy", row, site=at)
+
+
+def test_several_processes_do_not_get_copies_of_one_generator(tmp_path: Path) -> None:
+    """Those of a pool: by fork each has a copy of the generator, and of what seeds it."""
+    program = Program(tmp_path, "import os\n\n\ndef draw(n):\n    return os.urandom(n)\n")
+    at = program.at("os.urandom")
+    rows = [equal("entropy", "os.urandom", at, process=f"rank0.helper-{n}") for n in range(2)]
+    assert "several processes" in program.refused("os-entropy", *rows, site=at)
+    assert "random.randbytes" in program.mended("os-entropy", rows[0], site=at)
 
 
 def test_generators_made_again_and_again_are_not_all_made_alike(tmp_path: Path) -> None:

@@ -514,6 +514,15 @@ def test_a_generator_that_takes_no_seed_draws(tmp_path, line, done):
     assert found.text == f"os.urandom is read where something is {done}: {line}"
 
 
+@pytest.mark.parametrize(("process", "said"), [("rank0.worker0", "torch seeds them"), ("rank0", None)])
+def test_what_workers_draw_from_the_system_they_are_to_draw_from_random(tmp_path, process, said):
+    (tmp_path / "train.py").write_text("i = random.SystemRandom().random()\n")
+    read = row("entropy", "os.urandom", call_site="train.py:1", process=process)
+    at = side(read, cwd=str(tmp_path))
+    advice = entropy.recognise(batch(a=at, b=at)).advice
+    assert (advice is None) if said is None else said in advice
+
+
 def test_a_line_that_prints_a_time_beside_a_result_is_weaker_evidence(tmp_path):
     (tmp_path / "train.py").write_text('print(f"in {time.time() - start} s, acc {acc}")\n')
     at = {"a": side(cwd=str(tmp_path)), "b": side(cwd=str(tmp_path)), "call_site": "train.py:1"}

@@ -18,7 +18,7 @@ from samerun.answers import Answers, find_site, is_secret
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import VARIABLE, Control
-from samerun.runs.schema import ENTROPY_FILES
+from samerun.runs.schema import ENTROPY_FILES, WORKER
 from samerun.runs.source_lines import parse_site
 from samerun.sources.base.library_seeds import find_library_seed
 from samerun.sources.base.system_value import World
@@ -34,6 +34,10 @@ _NUMPY = "numpy.random"
 _EACH = (
     "random.Random(random.getrandbits(64)), and random.seed(0) once as the script begins: the line runs "
     "again, and a constant would give the same numbers each time"
+)
+_IN_WORKERS = (
+    "the functions of `random` themselves, such as random.random(): torch seeds them in each worker; a "
+    "generator that the dataset holds is copied into each of them, anew in each epoch"
 )
 _numpys = threading.local()  # own: whether NumPy is reading entropy for a generator of its own
 
@@ -76,6 +80,8 @@ class OsEntropy(World):
         rows = [row for row in self.reads(difference) if row.call_site == found.call_site]
         if found.advice is None and any(row.what == "unseeded" for row in rows):
             found = replace(found, advice=_advise(difference.a, found.call_site, again=len(rows) > 1))
+        elif found.advice is None and any(f".{WORKER}" in row.process for row in rows):
+            found = replace(found, advice=_IN_WORKERS)
         of_file = any(
             row.name in ENTROPY_FILES and row.call_site == found.call_site for row in self.reads(difference)
         )

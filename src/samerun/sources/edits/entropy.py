@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import random
 import re
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ _INSTEAD = {
 }
 # Lines where what is drawn names something.
 _NAMES = re.compile(r"(name|path|dir|folder|file|log|tag|run_id)\w*\s*=[^=]|print\(|mkdtemp")
+_FUNCTIONS = frozenset(random.__all__)  # among them all that its generators draw by
 _MAKERS = ("random.Random", "random.SystemRandom", "secrets.SystemRandom")
 
 
@@ -37,7 +39,13 @@ def draw_instead(code: Code, site: str | None, reads: Sequence[Row], difference:
     edits: list[Edit] = []
     for at in dict.fromkeys(row.call_site for row in reads if row.call_site):
         if at == site or not _NAMES.search(rows.read_source_line(difference.a, at)):
-            in_worker = any(".worker" in row.process for row in reads if row.call_site == at)
+            processes = {row.process for row in reads if row.call_site == at}
+            in_worker = any(".worker" in process for process in processes)
+            if len(processes) > 1 and not in_worker:
+                raise NoEdit(
+                    f"several processes read it at {at}, and would all draw the same: seed a generator in "
+                    "each of them, by a number that it is given"
+                )
             edits += seed_line(code, str(at), at in often, difference, in_worker=in_worker)
     return edits
 
@@ -47,7 +55,8 @@ def seed_line(
 ) -> list[Edit]:
     """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once.
 
-    Raises NoEdit where workers of a DataLoader draw from a generator made outside: each has a copy of it.
+    Workers of a DataLoader draw from Python's generator, which torch seeds in each: of one that is made
+    outside each has a copy, anew in each epoch. Raises NoEdit where that cannot draw so.
     """
     edits: list[Edit] = []
     file, calls = code.calls(site)
@@ -63,14 +72,23 @@ def seed_line(
         elif isinstance(call.func, ast.Attribute) and not name:
             for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
                 assert isinstance(maker, ast.Call)
-                if in_worker and other.function(maker) is None:
-                    raise NoEdit(
-                        "each worker of the DataLoader would have a copy of one generator, that of "
-                        f"{other.site(maker.lineno)}: draw from the `random` module, which torch seeds there"
-                    )
-                often = not (in_worker or runs_once(code, other, maker))
-                edits += _seed_generator(code, other, maker, often, difference, site)
+                if in_worker:
+                    edits += _draw_from_module(file, call, call.func.attr, difference)
+                else:
+                    often = not runs_once(code, other, maker)
+                    edits += _seed_generator(code, other, maker, often, difference, site)
     return list(dict.fromkeys(edits))
+
+
+def _draw_from_module(file: File, call: ast.Call, method: str, difference: Difference) -> list[Edit]:
+    if method not in _FUNCTIONS:
+        raise NoEdit(
+            f"each worker of the DataLoader would have a copy of the generator whose {method} is called at "
+            f"{file.site(call.lineno)}: draw from the `random` module, which torch seeds there"
+        )
+    seeded = seeds.is_seeded(difference, "torch.manual_seed")
+    opening = [] if seeded else [Opening("torch.manual_seed", "(0)")]
+    return [call_instead(file, call, f"random.{method}"), *opening]
 
 
 def _is_unseeded(file: File, node: ast.expr) -> bool:
