@@ -29,7 +29,7 @@ _ENVIRONMENT = re.compile(r"(?P<name>[\w.]+)\.reset\(\s*\)|(?P<space>[\w.]+_spac
 _ONCE = "  # once, after the environment is made: later resets go on from there"
 _FOR_EACH = "; another number for each environment"
 _EACH_CALL = (
-    "({seed})  # with torch seeded: the line runs again and again, and a constant would give the same "
+    "({seed})  # with torch seeded: the line may run more than once, and a constant would give the same "
     "numbers each time"
 )
 _SEED_OF_EACH = "torch.randint(2**31, ()).item()"
