@@ -100,3 +100,34 @@ def test_other_shuffles_are_left_alone(tmp_path: Path, text: str) -> None:
     program = Program(tmp_path, text)
     made = equal("unseeded", "numpy-generator", program.at("shuffle"), process="rank0")
     assert "give that a seed" in program.refused("numpy-generator", made)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_stream_that_is_shuffled_in_each_epoch_has_another_order_in_each(
+    tmp_path: Path, again: bool
+) -> None:
+    program = Program(
+        tmp_path, f"import torch\n{STREAM}for epoch in range(3):\n    order = stream.shuffle(buffer_size=9)\n"
+    )
+    made = equal("unseeded", "numpy-generator", program.at("shuffle"), process="rank0")
+    seeded = equal("seed", "torch.manual_seed", "train.py:1")
+    changed = program.mended("numpy-generator", seeded, *([made] * (1 + again)))
+    assert changed.endswith(
+        "+    order = stream.shuffle(buffer_size=9, seed=torch.randint(2**31, ()).item())"
+    )
+
+
+SEVERAL = """\
+import optuna
+import torch
+for fold in range(3):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler())
+    study.optimize(lambda trial: trial.suggest_int("n", 1, 3), n_trials=4)
+"""
+
+
+def test_samplers_of_several_studies_do_not_all_try_the_same(tmp_path: Path) -> None:
+    program = Program(tmp_path, SEVERAL)
+    made = equal("unseeded", "numpy-generator", program.at("suggest_int"), process="rank0")
+    changed = program.mended("numpy-generator", made)
+    assert "RandomSampler(seed=torch.randint(2**31, ()).item())" in changed

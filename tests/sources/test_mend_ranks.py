@@ -243,6 +243,13 @@ def test_a_generator_of_a_script_that_is_started_several_times_gets_no_seed_for_
     assert "several processes run" in program.refused("numpy-generator", *rows)
 
 
+def test_a_seed_of_the_ranks_alone_is_none_of_the_program(tmp_path: Path) -> None:
+    script = SPAWNED.replace("START", "np.random.rand(); mp.spawn(worker, args=(2,), nprocs=2)")
+    script = script.replace("    model =", "    np.random.seed(rank)\n    model =")
+    program = Program(tmp_path, script.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    assert "np.random.seed(0)\n" in patched(program, "numpy-global", program.difference())
+
+
 def test_a_generator_is_not_seeded_beside_torch_alike_on_all_ranks(tmp_path: Path) -> None:
     """Each rank's augmentation would be that of the others."""
     script = SPAWNED.replace("START", "mp.spawn(worker, args=(2,), nprocs=2)").replace(

@@ -20,7 +20,9 @@ from samerun.runs.difference import Difference, Row
 from samerun.runs.schema import takes_tasks
 from samerun.sources.edits.seeds import is_seeded
 
-_CONSTANT = re.compile(r"(?:[\w.]+\()?(?P<seed>0)(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?")
+_CONSTANT = re.compile(
+    r"(?:(?:, )?\w+=)?(?:[\w.]+\()?(?P<seed>0)(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?"
+)
 _OF_WORKER = re.compile(
     r"(?:[\w.]+\()?(?P<seed>[\w.]*initial_seed\(\)(?: % 2\*\*32)?)\)?"
 )  # one for all samples

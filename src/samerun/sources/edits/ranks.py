@@ -140,16 +140,17 @@ def _seed_where_they_meet(
     A program that seeds itself already is left as it is.
     """
     seeded = {edit.name for edit in edits if isinstance(edit, Opening)}
+    own = {edit for edit in edits if isinstance(edit, Opening) and _seeds_itself(code, edit.name, meetings)}
     for edit in edits:
-        if not isinstance(edit, Opening) or edit.name not in _SEEDING or not _seeds_itself(code, edit.name):
+        if edit not in own:
             yield edit
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
             for file, call in meetings:
                 statement, number = _find_seed_beside(file, call, edit.name)
                 seed, needed = write_name(file, edit.name, call)
                 rank, also = write_name(file, "torch.distributed.get_rank", call)
-                own = f"1 + {rank}()" if number is None else f"{number} + 1 + {rank}()"
-                line = insert_after(file, statement, f"{seed}({own})")
+                text = f"1 + {rank}()" if number is None else f"{number} + 1 + {rank}()"
+                line = insert_after(file, statement, f"{seed}({text})")
                 yield replace(line, imports=(*needed, *also))
         elif (
             isinstance(edit, Change)
@@ -161,14 +162,17 @@ def _seed_where_they_meet(
             )
 
 
-def _seeds_itself(code: Code, function: str) -> bool:
-    """Whether the program that is started seeds by this function, wherever it goes on."""
-    file = code.main
-    calls = [call for call in file.every(ast.Call) if file.called(call) == function]
+def _seeds_itself(code: Code, function: str, meetings: Sequence[tuple[File, ast.Call]]) -> bool:
+    """Whether the program that is started seeds by this function, wherever it goes on: not where a rank does."""
+    if function not in _SEEDING:
+        return False
+    file, of_ranks = code.main, [other.function(call) for other, call in meetings]
     conditions = (ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.Lambda)
+    calls = (call for call in file.every(ast.Call) if file.called(call) == function)
     return any(
         not any(isinstance(around, conditions) and not _is_guard(around) for around in file.around(call))
         for call in calls
+        if file.function(call) not in of_ranks
     )
 
 
