@@ -163,7 +163,7 @@ def _seed_where_they_meet(
 
 
 def _seeds_itself(code: Code, function: str, meetings: Sequence[tuple[File, ast.Call]]) -> bool:
-    """Whether the program that is started seeds by this function, wherever it goes on: not where a rank does."""
+    """Whether the program that is started seeds by this function, wherever it goes on; not a rank of it."""
     if function not in _SEEDING:
         return False
     file, of_ranks = code.main, [other.function(call) for other, call in meetings]
