@@ -30,6 +30,12 @@ def test_one_that_only_one_run_calls_as_a_module_is_no_difference(
         assert compare_all([build(rows) for rows in runs])[0].verdict == verdict
 
 
+def test_a_run_that_does_not_say_that_it_is_a_loss_is_compared_with_one_that_does(build: Builder) -> None:
+    """Older runs do not."""
+    for runs in ((with_loss(None), with_loss()), (with_loss(), with_loss(None))):
+        assert compare_all([build(rows) for rows in runs])[0].verdict == "same"
+
+
 def test_one_bit_of_the_training_beside_it_is_a_difference(build: Builder) -> None:
     other = with_loss()
     flip(other[find(other, "loss")])

@@ -22,21 +22,31 @@ _KEYWORDS = "(…)"  # what follows the name where something is given by name
 
 
 def find_losses(trace: Trace) -> frozenset[str]:
-    """The names of its modules that are losses."""
-    rows = trace.rows(trace.is_one_of("what", {"output"}))
-    return frozenset(row.name for row in rows if row.detail == A_LOSS and row.name is not None)
+    """The names of its modules that are losses, by what was first said of each."""
+    return frozenset(name for name, at in _find_first(trace).items() if trace.cell("detail", at) == A_LOSS)
 
 
 def leave_out_lone(a: Trace, b: Trace) -> tuple[Trace, Trace]:
     """Both without the calls of those that only one of them has."""
-    one, other = find_losses(a), find_losses(b)
-    return _without(a, one - other), _without(b, other - one)
+    # Older runs do not say which of their modules are losses.
+    one, other = find_losses(a) - _find_first(b).keys(), find_losses(b) - _find_first(a).keys()
+    return _without(a, one), _without(b, other)
 
 
 def find_calls(trace: Trace, names: Collection[str]) -> Bools:
     """bool[n]: the records of what goes into modules of these names and comes out."""
     words = {*names, *(f"{name}{_KEYWORDS}" for name in names)}
     return trace.is_one_of("what", _CALLS) & trace.is_one_of("name", words)
+
+
+def _find_first(trace: Trace) -> dict[str, int]:
+    """The first output of each module, by its name."""
+    import numpy as np
+
+    given = np.flatnonzero(trace.is_one_of("what", {"output"}))
+    codes, first = np.unique(trace.codes("name")[given], return_index=True)
+    found = zip(codes.tolist(), given[first].tolist(), strict=True)
+    return {trace.words("name")[code]: at for code, at in found if code >= 0}
 
 
 def _without(trace: Trace, names: Collection[str]) -> Trace:
