@@ -163,7 +163,8 @@ class UninitializedMemory(Setting):
 
         edits = unwritten_memory.write_zeros(code, site)
         if not edits:
-            raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")
+            read = "that is read" if site is None else f"that {site} reads"
+            raise NoEdit(f"no line of the script makes the memory {read}: {self.advice}")
         return edits
 
 
