@@ -217,3 +217,88 @@ def test_a_seed_that_a_call_gives_keeps_its_meaning(tmp_path: Path) -> None:
     assert program.mended("clock", *rows, site=program.at("time_ns")) == (
         "-        seed = time.time_ns()\n+        seed = 0"
     )
+
+
+ENSEMBLE = """
+import numpy as np
+import random
+import torch
+
+def bootstrap(n):
+    rng = MADE
+    return rng.random()
+
+def train(member):
+    np.random.seed(42)
+    random.seed(42)
+    bootstrap(9)
+
+for member in range(3):
+    train(member)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "source", "function"),
+    [
+        ("np.random.default_rng()", "numpy-generator", "np.random.seed"),
+        ("random.Random()", "os-entropy", "random.seed"),
+    ],
+)
+@pytest.mark.parametrize("alike", [True, False])
+def test_members_do_not_draw_alike_from_a_generator_that_is_seeded_alike_for_each(
+    tmp_path: Path, made: str, source: str, function: str, alike: bool
+) -> None:
+    """Each member began with the same weights and had a bootstrap of its own: the patch gave them all one."""
+    program = Program(tmp_path, ENSEMBLE.replace("MADE", made))
+    at = program.at("rng = ")
+    rows = []
+    for member in range(2):
+        digest = b"a" * 16 if alike else bytes([member] * 16)
+        rows.append(replace(equal("seed", function, program.at(function)), digest=digest))
+        rows.append(equal("unseeded", source, at))
+    if alike:
+        assert "alike again and again" in program.refused(source, *rows, site=at)
+    else:
+        assert program.mended(source, *rows, site=at)
+
+
+def test_two_seedings_before_one_draw_are_no_repetition(tmp_path: Path) -> None:
+    """A framework seeds what the script has seeded."""
+    program = Program(tmp_path, ENSEMBLE.replace("MADE", "np.random.default_rng()"))
+    seeded = equal("seed", "np.random.seed", program.at("np.random.seed"))
+    made = equal("unseeded", "numpy-generator", program.at("rng = "))
+    assert "randint" in program.mended("numpy-generator", seeded, seeded, made, made)
+
+
+LOADER = """
+import random
+import torch
+from torch.utils.data import DataLoader
+
+class Noisy(torch.utils.data.Dataset):
+    def __getitem__(self, index):
+        return random.SystemRandom().random()
+
+def loader(data):
+    return DataLoader(data, num_workers=2, generator=GIVEN)
+
+once = torch.Generator().manual_seed(0)
+for epoch in range(2):
+    for batch in loader(Noisy()):
+        pass
+"""
+
+
+@pytest.mark.parametrize(("given", "refused"), [("torch.Generator().manual_seed(0)", True), ("once", False)])
+def test_workers_do_not_draw_alike_in_each_pass_where_their_loader_seeds_them_so(
+    tmp_path: Path, given: str, refused: bool
+) -> None:
+    """The order was to be the same in each epoch, and the augmentation was not."""
+    program = Program(tmp_path, LOADER.replace("GIVEN", given))
+    at = program.at("SystemRandom")
+    row = equal("entropy", "os.urandom", at, process="rank0.worker0")
+    if refused:
+        assert "made anew for each pass" in program.refused("os-entropy", row, row, site=at)
+    else:
+        assert program.mended("os-entropy", row, row, site=at)

@@ -55,3 +55,38 @@ def _is_called_once(name: str, code: Code, depth: int, made: ast.ClassDef | None
     if made is not None and not named:
         return True
     return len(calls) == len(named) == 1 and runs_once(code, *calls[0], depth - 1)
+
+
+def runs_once_here(code: Code, file: File, node: ast.AST) -> bool:
+    """Whether it runs once in this program as it is: in no loop, and in no function but one called once.
+
+    Less than `runs_once` asks: another program may do otherwise with its functions.
+    """
+    loops = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.comprehension, ast.ClassDef)
+    if any(isinstance(around, loops) for around in file.around(node)):
+        return False
+    function = file.function(node)
+    if function is None:
+        return True
+    uses = [
+        (other, use)
+        for other in code.files
+        for use in other.every(ast.Name, ast.Attribute)
+        if get_last_name(use) == function.name and not _is_of_other_program(code, other, use)
+    ]
+    if len(uses) != 1:
+        return False
+    other, use = uses[0]
+    call = other.parent(use)
+    called = isinstance(call, ast.Call) and call.func is use
+    inside = other is file and function in other.around(use)
+    return called and not inside and runs_once_here(code, other, use)
+
+
+def _is_of_other_program(code: Code, file: File, node: ast.AST) -> bool:
+    """Whether it is under the main guard of a file that was imported: it ran in no process of this one."""
+    if not any(isinstance(around, ast.stmt) and is_main_guard(around) for around in file.around(node)):
+        return False
+    with contextlib.suppress(NoEdit):
+        return code.main is not file
+    return False  # a program that starts another one: any of its files may be that

@@ -6,15 +6,17 @@ Members of an ensemble, epochs and samples would have the same numbers then, and
 from __future__ import annotations
 
 import ast
+import random
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.import_names import write_name
-from samerun.editing.run_counts import runs_once
-from samerun.editing.source_file import File
+from samerun.editing.run_counts import runs_once, runs_once_here
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.runs.schema import takes_tasks
@@ -30,6 +32,12 @@ _OF_EACH_CALL = re.compile(
     r"\b(uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy|randint|randrange"
     r"|time|\w+_ns|perf_counter|monotonic|process_time|now|utcnow|today|timestamp)\b|\.seed\(\)|^\s*(None)?\s*$"
 )
+# What an edit draws from, and what seeds that.
+_SEEDED_BY = (
+    (re.compile(r"\(2\*\*31, \(\)\)\.item\(\)|initial_seed\(\)"), "torch.manual_seed"),
+    (re.compile(r"\brandint\(2\*\*31\)"), "np.random.seed"),
+    (re.compile(rf"\b(getrandbits|randbytes)\(|^(?:\w+\.)*({'|'.join(random.__all__)})$"), "random.seed"),
+)
 _READS = ("seed", "unseeded", "entropy", "clock", "identity", "address", "system")
 DRAW = "(2**31, ()).item()"  # of torch.randint
 
@@ -44,12 +52,74 @@ def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
     for edit in edits:
         drawn = _draw_instead(edit, difference, code) if isinstance(edit, Change) else None
         kept.append(drawn or edit)
+        if isinstance(kept[-1], Change):
+            _require_new_draws(kept[-1], difference, code)
     if kept == list(edits):
         return edits
     if is_seeded(difference, "torch.manual_seed"):
         _require_one_seed(difference)
         return kept
     return [*kept, Opening("torch.manual_seed", "(0)")]
+
+
+def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None:
+    """Raises NoEdit where what an edit draws from is taken back, and would give the same again."""
+    functions = [function for text, function in _SEEDED_BY if text.search(edit.text)]
+    if not functions:
+        return
+    file = code.file(edit.path)
+    site = file.site(file.line_of(edit.start))
+    again = next((each for each in functions if _comes_again(each, site, difference)), None)
+    if again is not None:
+        raise NoEdit(
+            f"the script seeds by {again} alike again and again, and {site} would draw the same each "
+            "time: give it numbers of a generator of its own, made once"
+        )
+    if any(".worker" in row.process for row in difference.a.evidence if row.call_site == site):
+        _require_one_seed(difference)
+        _require_lasting_generators(code)
+
+
+def _comes_again(function: str, site: str, difference: Difference) -> bool:
+    """Whether a line is reached twice as often after two seedings of one process that are alike."""
+    met: set[tuple[str, bytes | None, int]] = set()
+    last: dict[str, bytes | None] = {}
+    since: Counter[str] = Counter()
+    for row in difference.a.evidence:
+        if row.what == "seed" and row.name == function:
+            last[row.process], since[row.process] = row.digest, 0
+        elif row.call_site == site and row.what in _READS and row.process in last:
+            key = row.process, last[row.process], since[row.process]
+            if key in met:
+                return True
+            met.add(key)
+            since[row.process] += 1
+    return False
+
+
+def _require_lasting_generators(code: Code) -> None:
+    """Raises NoEdit where a DataLoader is given a generator that is made anew for each pass.
+
+    Its workers are seeded by it.
+    """
+    for file in code.files:
+        for call in file.every(ast.Call):
+            given = next((item.value for item in call.keywords if item.arg == "generator"), None)
+            if given is None or get_last_name(call) != "DataLoader":
+                continue
+            made = find_behind(
+                code, (file, given), lambda other, node: other.called(node) == "torch.Generator"
+            )
+            places = [*made] or [(file, call)]
+            if any(not runs_once_here(code, *place) for place in places):
+                raise NoEdit(
+                    f"the DataLoader at {file.site(call.lineno)} seeds its workers by a generator that may "
+                    "be made anew for each pass, and all passes would draw the same there: make it once"
+                )
+
+
+def _makes_generator(file: File, node: ast.expr) -> bool:
+    return file.called(node) == "torch.Generator"
 
 
 def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | None:

@@ -7,13 +7,12 @@ Where it is made, and not where it is reset: a reset with a seed begins the same
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Sequence
 
-from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.edit import Edit
 from samerun.editing.edit_builders import insert_after
-from samerun.editing.names import is_main_guard
-from samerun.editing.source_file import File, get_last_name
+from samerun.editing.run_counts import runs_once_here
+from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 
@@ -78,44 +77,12 @@ def _find_maker(code: Code, file: File, name: str) -> ast.Assign | None:
         for statement in file.every(ast.Assign)
         if [file.said(target) for target in statement.targets] == [name] and _makes(file, statement.value)
     ]
-    return made[0] if len(made) == 1 and _is_run_once(code, file, made[0]) else None
+    return made[0] if len(made) == 1 and runs_once_here(code, file, made[0]) else None
 
 
 def _makes(file: File, value: ast.expr) -> bool:
     calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
     return any((file.called(call) or "").partition(".")[0] in _PACKAGES for call in calls)
-
-
-def _is_run_once(code: Code, file: File, node: ast.AST) -> bool:
-    """Whether it is in no loop, and in no function but one that is called once, as far as the code shows."""
-    loops = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.comprehension, ast.ClassDef)
-    if any(isinstance(around, loops) for around in file.around(node)):
-        return False
-    function = file.function(node)
-    if function is None:
-        return True
-    uses = [
-        (other, use)
-        for other in code.files
-        for use in other.every(ast.Name, ast.Attribute)
-        if get_last_name(use) == function.name and not _is_of_other_program(code, other, use)
-    ]
-    if len(uses) != 1:
-        return False
-    other, use = uses[0]
-    call = other.parent(use)
-    called = isinstance(call, ast.Call) and call.func is use
-    inside = other is file and function in other.around(use)
-    return called and not inside and _is_run_once(code, other, use)
-
-
-def _is_of_other_program(code: Code, file: File, node: ast.AST) -> bool:
-    """Whether it is under the main guard of a file that was imported: it ran in no process of this one."""
-    if not any(isinstance(around, ast.stmt) and is_main_guard(around) for around in file.around(node)):
-        return False
-    with contextlib.suppress(NoEdit):
-        return code.main is not file
-    return False  # a program that starts another one: any of its files may be that
 
 
 def _find_last(file: File, name: str, made: ast.Assign) -> ast.Assign:
