@@ -271,6 +271,56 @@ def test_two_seedings_before_one_draw_are_no_repetition(tmp_path: Path) -> None:
     assert "randint" in program.mended("numpy-generator", seeded, seeded, made, made)
 
 
+KEEPING = """
+import contextlib
+import numpy as np
+import torch
+
+@contextlib.contextmanager
+def kept():
+    numpy, state = np.random.get_state(), torch.get_rng_state()
+    yield
+    np.random.set_state(numpy)
+
+def resume(path):
+    np.random.set_state(torch.load(path)["numpy"])
+
+def noise():
+    return MADE
+
+USE
+"""
+OF_TORCH, OF_NUMPY = "torch.Generator().seed()", "np.random.default_rng().normal()"
+
+
+@pytest.mark.parametrize(
+    ("made", "use", "refused"),
+    [
+        (OF_NUMPY, "for step in range(9):\n    with kept():\n        noise()", "set_state at"),
+        (OF_NUMPY, "for step in range(9):\n    with isolate_rng():\n        noise()", "isolate_rng at"),
+        (
+            OF_TORCH,
+            "for step in range(9):\n    with torch.random.fork_rng():\n        noise()",
+            "fork_rng at",
+        ),
+        (OF_NUMPY, "kept()\nfor step in range(9):\n    with torch.random.fork_rng():\n        noise()", ""),
+        (OF_NUMPY, "kept()\nresume('last.pt')\nfor step in range(9):\n    noise()", ""),
+    ],
+)
+def test_what_is_drawn_before_a_generator_is_put_back_is_not_drawn_from_it(
+    tmp_path: Path, made: str, use: str, refused: str
+) -> None:
+    """Noise that was new in each step was one for all of them."""
+    once = "" if "kept" in use else "kept()\nresume('last.pt')\n"
+    program = Program(tmp_path, KEEPING.replace("MADE", made).replace("USE", once + use))
+    source = "numpy-generator" if made == OF_NUMPY else "torch-cpu"
+    row = equal("unseeded", source, program.at("return "))
+    if refused:
+        assert refused in program.refused(source, row, row)
+    else:
+        assert "randint" in program.mended(source, row, row)
+
+
 LOADER = """
 import random
 import torch

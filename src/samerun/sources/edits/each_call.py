@@ -9,7 +9,7 @@ import ast
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun.editing.data_flow import find_behind
@@ -38,6 +38,12 @@ _SEEDED_BY = (
     (re.compile(r"\brandint\(2\*\*31\)"), "np.random.seed"),
     (re.compile(rf"\b(getrandbits|randbytes)\(|^(?:\w+\.)*({'|'.join(random.__all__)})$"), "random.seed"),
 )
+_AROUND = frozenset({"fork_rng", "isolate_rng"})  # with these it comes back wherever they stand
+_PUT_BACK = {
+    "torch.manual_seed": frozenset({*_AROUND, "set_rng_state", "set_rng_state_all"}),
+    "np.random.seed": frozenset({"isolate_rng", "set_state"}),
+    "random.seed": frozenset({"isolate_rng", "setstate"}),
+}
 _READS = ("seed", "unseeded", "entropy", "clock", "identity", "address", "system")
 DRAW = "(2**31, ()).item()"  # of torch.randint
 
@@ -75,6 +81,7 @@ def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None
             f"the script seeds by {again} alike again and again, and {site} would draw the same each "
             "time: give it numbers of a generator of its own, made once"
         )
+    _require_no_return(functions, site, code)
     if any(".worker" in row.process for row in difference.a.evidence if row.call_site == site):
         _require_one_seed(difference)
         _require_lasting_generators(code)
@@ -95,6 +102,19 @@ def _comes_again(function: str, site: str, difference: Difference) -> bool:
             met.add(key)
             since[row.process] += 1
     return False
+
+
+def _require_no_return(functions: Collection[str], site: str, code: Code) -> None:
+    """Raises NoEdit where the code may put a generator's state back again and again, by `fork_rng`, say."""
+    names = frozenset[str]().union(*(_PUT_BACK[function] for function in functions))
+    for file in code.files:
+        for call in file.every(ast.Call):
+            name = get_last_name(call)
+            if name in names and (name in _AROUND or not runs_once_here(code, file, call)):
+                raise NoEdit(
+                    f"{name} at {file.site(call.lineno)} puts generators back, and {site} may draw the same "
+                    "each time: give it numbers of a generator of its own, made once"
+                )
 
 
 def _require_lasting_generators(code: Code) -> None:
