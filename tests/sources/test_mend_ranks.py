@@ -55,6 +55,27 @@ def test_ranks_that_nobody_seeded_are_seeded_by_their_rank(ranks: bool, tmp_path
     assert ("import os" in text) is ranks
 
 
+@pytest.mark.parametrize("ranks", [False, True])
+@pytest.mark.parametrize(
+    ("line", "source", "mended"),
+    [
+        ("g.seed()", "torch-cpu", "g.manual_seed({})"),
+        ("r = random.SystemRandom()", "os-entropy", "r = random.Random({})"),
+        ("r = random.Random()", "os-entropy", "r = random.Random({})"),
+        ("r = np.random.default_rng()", "numpy-generator", "r = np.random.default_rng({})"),
+    ],
+)
+def test_what_each_rank_seeded_from_the_system_has_its_rank(
+    line: str, source: str, mended: str, ranks: bool, tmp_path: Path
+) -> None:
+    """`g.manual_seed(0)` gave all ranks the same noise."""
+    text = f"import random\nimport numpy as np\nimport torch\ng = torch.Generator()\n{line}\n"
+    program = Program(tmp_path, text)
+    row = equal("unseeded", source, program.at(line))
+    text = patched(program, source, program.difference(row), *["RANK"] * ranks)
+    assert mended.format(RANK if ranks else 0) in text
+
+
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"])
 def test_the_number_is_in_the_variable_that_the_launcher_set(variable: str, tmp_path: Path) -> None:
     """srun and mpirun set no RANK: with its default of 0 all ranks would draw the same."""

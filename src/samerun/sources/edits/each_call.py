@@ -22,7 +22,7 @@ from samerun.runs.difference import Difference, Row
 from samerun.runs.schema import takes_tasks
 from samerun.sources.edits.seeds import is_seeded
 
-_CONSTANT = re.compile(
+CONSTANT = re.compile(
     r"(?:(?:, )?\w+=)?(?:[\w.]+\()?(?P<seed>0)(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?"
 )
 _OF_WORKER = re.compile(
@@ -144,7 +144,7 @@ def _makes_generator(file: File, node: ast.expr) -> bool:
 
 def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | None:
     """The same with a draw, None where the constant is right: the line had one value in a run."""
-    constant, of_worker = _CONSTANT.fullmatch(edit.text), _OF_WORKER.fullmatch(edit.text)
+    constant, of_worker = CONSTANT.fullmatch(edit.text), _OF_WORKER.fullmatch(edit.text)
     found = constant or of_worker
     if found is None:
         return None

@@ -19,7 +19,7 @@ from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.lineage import RANKS
 from samerun.runs.difference import Difference
-from samerun.sources.edits.each_call import DRAW
+from samerun.sources.edits.each_call import CONSTANT, DRAW
 from samerun.sources.edits.seeds import find_argument
 
 _OF_ITS_OWN = re.compile(
@@ -67,12 +67,12 @@ def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edi
     for edit in edits:
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
             yield replace(edit, rank=variable)
-        elif isinstance(edit, Change) and (edit.text == "0" or DRAW in edit.text):
+        elif isinstance(edit, Change) and _is_constant_or_draw(edit):
             file = code.file(edit.path)
             if _was_of_its_own(edit, file):
                 rank, missing = write_rank(file, dict(collect_bound(walk_imports(file.tree.body))), variable)
                 # The script may seed torch alike on all ranks, so that they would draw the same seeds.
-                text = rank if edit.text == "0" else edit.text.replace(DRAW, f"{DRAW} + {rank}")
+                text = _put_rank(edit.text, rank)
                 edit = replace(edit, text=text, imports=(*edit.imports, *missing))
             yield edit
         else:
@@ -154,7 +154,7 @@ def _seed_where_they_meet(
                 yield replace(line, imports=(*needed, *also))
         elif (
             isinstance(edit, Change)
-            and (edit.text == "0" or (DRAW in edit.text and "torch.manual_seed" not in seeded))
+            and (CONSTANT.fullmatch(edit.text) or (DRAW in edit.text and "torch.manual_seed" not in seeded))
             and _was_of_its_own(edit, code.file(edit.path))
         ):
             raise NoEdit(
@@ -215,6 +215,19 @@ def _write_addend(file: File, seed: ast.expr) -> str:
     return file.said(seed) if simple else f"({file.said(seed)})"
 
 
+def _is_constant_or_draw(edit: Change) -> bool:
+    return DRAW in edit.text or CONSTANT.fullmatch(edit.text) is not None
+
+
+def _put_rank(text: str, rank: str) -> str:
+    """The text of an edit, with the rank's number for the constant in it, or added to what it draws."""
+    constant = CONSTANT.fullmatch(text)
+    if constant is None:
+        return text.replace(DRAW, f"{DRAW} + {rank}")
+    start, end = constant.span("seed")
+    return f"{text[:start]}{rank}{text[end:]}"
+
+
 def _was_of_its_own(edit: Change, file: File) -> bool:
     before = file.text[edit.start : edit.end].strip()
-    return before in ("", "None") or bool(_OF_ITS_OWN.search(before))
+    return before in ("", "None") or before.endswith("seed()") or bool(_OF_ITS_OWN.search(before))
