@@ -210,3 +210,22 @@ def test_a_generator_that_took_its_seed_from_the_system_is_named_at_that_line(ob
 def _line_of(words: str) -> int:
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.strip() == words)
+
+
+@pytest.mark.parametrize(
+    ("line", "made", "number"),
+    [
+        ("g = torch.Generator(); g.seed()", 1, "0"),
+        ("g = torch.Generator(); g.seed()", 2, "number"),
+        ("def noise(): g = torch.Generator(); g.seed()", 1, "number"),  # nobody says how often
+    ],
+)
+def test_the_advice_for_a_generator_that_is_made_again_is_no_constant(tmp_path, line, made, number):
+    """Followed, it would have frozen the noise of every batch."""
+    (tmp_path / "train.py").write_text(f"import torch\n{line}\n")
+    rows = [row("unseeded", "torch.Generator.seed", call_site="train.py:2")] * made
+    known = {"cwd": str(tmp_path), "settings": {"code": {"train.py": ""}}, "command": ["python", "train.py"]}
+    own = origin("aten::randn", draws=True, generator_differs=True, own_generator=True, phase="forward")
+    at = side(*rows, **known)
+    found = source.recognise(replace(operation(origin=own), a=at, b=at))
+    assert found.advice.startswith(f"generator.manual_seed({number})")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from samerun import callsite
 from samerun.answers import Answers, find_site
 from samerun.mersenne import MersenneState, mark_torch_state, read_torch_state
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.evidence import rows as _rows
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _SEED, _OWN_SEED = Parameter("seed", 0), Parameter("seed", 1)  # of the function, and of the method
 _OWN_SEED_OF_SYSTEM = "torch.Generator.seed"  # name of an "unseeded": of a generator of the script's own
 _OWN_ADVICE = "generator.manual_seed(0) in the place of generator.seed()"
+_OWN_OF_EACH = (
+    "generator.manual_seed(number) in the place of generator.seed(), with another number each time: the line "
+    "may run more than once, and a constant would give the same numbers each time"
+)
 _SEED_BYTES = 8  # of its state, the first
 _ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
@@ -154,7 +158,7 @@ class TorchCpu(TorchRng):
         if own and origin is not None and origin.own_generator and origin.generator_differs:
             site = own[-1].call_site
             text = f"{origin.op} drew from a generator that took its seed from the system, at {site}"
-            return Evidence(self.id, Strength.STRONG, text, site, _OWN_ADVICE)
+            return Evidence(self.id, Strength.STRONG, text, site, _advise_own(difference.a, own))
         found = super().recognise(difference)
         seeds = difference.a.rows("seed", "torch.manual_seed")
         alike = seeds and _rows.find_first_differing(difference, "seed", "torch.manual_seed") is None
@@ -162,7 +166,8 @@ class TorchCpu(TorchRng):
             found is not None and own and origin is None and alike
         ):  # in a result, of which no operation is known
             text = "a generator of the script's own took its seed from the system"
-            return Evidence(self.id, found.strength, text, own[-1].call_site, _OWN_ADVICE)
+            advice = _advise_own(difference.a, own)
+            return Evidence(self.id, found.strength, text, own[-1].call_site, advice)
         return found
 
     def observe(self, journal: Journal) -> Undo | None:
@@ -201,6 +206,21 @@ class TorchCpu(TorchRng):
         undos.append(wrap_attribute(kind, "seed", own_unseeded))
         noted = seeding_calls.note_given(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
         return undo_all([*undos, noted])
+
+
+def _advise_own(side: Side, rows: Sequence[Row]) -> str:
+    """For the last of these generators; another way where its line ran again, or may."""
+    from samerun.editing.edit import NoEdit
+    from samerun.editing.run_counts import runs_once
+
+    code, site = _rows.read_code(side), rows[-1].call_site
+    if code is None or sum(row.call_site == site for row in rows) > 1:
+        return _OWN_ADVICE if code is None else _OWN_OF_EACH
+    try:
+        file, calls = code.calls(site)
+    except NoEdit:
+        return _OWN_ADVICE
+    return _OWN_ADVICE if all(runs_once(code, file, call) for call in calls) else _OWN_OF_EACH
 
 
 def _make_varied_generator(value: int, id_: str) -> Any:
