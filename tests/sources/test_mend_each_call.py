@@ -352,3 +352,18 @@ def test_workers_do_not_draw_alike_in_each_pass_where_their_loader_seeds_them_so
         assert "made anew for each pass" in program.refused("os-entropy", row, row, site=at)
     else:
         assert program.mended("os-entropy", row, row, site=at)
+
+
+@pytest.mark.parametrize("lines", [("3", "3"), ("3", "4")])
+def test_workers_do_not_draw_alike_where_the_script_seeds_torch_alike_for_each_pass(
+    tmp_path: Path, lines: tuple[str, str]
+) -> None:
+    """Not so where a framework seeds once what the script has seeded."""
+    program = Program(tmp_path, LOADER.replace("GIVEN", "once"))
+    at = program.at("SystemRandom")
+    row = equal("entropy", "os.urandom", at, process="rank0.worker0")
+    seeds = [equal("seed", "torch.manual_seed", f"train.py:{line}", process="rank0") for line in lines]
+    if lines[0] == lines[1]:
+        assert "alike again and again" in program.refused("os-entropy", *seeds, row, site=at)
+    else:
+        assert program.mended("os-entropy", *seeds, row, site=at)

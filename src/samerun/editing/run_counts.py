@@ -83,6 +83,26 @@ def runs_once_here(code: Code, file: File, node: ast.AST) -> bool:
     return called and not inside and runs_once_here(code, other, use)
 
 
+def is_repeated(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> bool:
+    """Whether a line is in a loop, or in a function that is called in one, as far as the code says."""
+    inner = node
+    for outer in file.around(node):
+        before, inner = inner, outer
+        goes_through = isinstance(outer, (ast.For, ast.AsyncFor)) and before is outer.iter
+        if isinstance(outer, _LOOPS) and not goes_through:
+            return True
+    function = file.function(node)
+    if function is None or depth == 0:
+        return False
+    uses = (
+        (other, use)
+        for other in code.files
+        for use in other.every(ast.Name, ast.Attribute)
+        if get_last_name(use) == function.name and function not in other.around(use)
+    )
+    return any(is_repeated(code, other, use, depth - 1) for other, use in uses)
+
+
 def _is_of_other_program(code: Code, file: File, node: ast.AST) -> bool:
     """Whether it is under the main guard of a file that was imported: it ran in no process of this one."""
     if not any(isinstance(around, ast.stmt) and is_main_guard(around) for around in file.around(node)):

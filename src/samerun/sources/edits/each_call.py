@@ -15,7 +15,7 @@ from dataclasses import replace
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.import_names import write_name
-from samerun.editing.run_counts import runs_once, runs_once_here
+from samerun.editing.run_counts import is_repeated, runs_once
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -38,9 +38,8 @@ _SEEDED_BY = (
     (re.compile(r"\brandint\(2\*\*31\)"), "np.random.seed"),
     (re.compile(rf"\b(getrandbits|randbytes)\(|^(?:\w+\.)*({'|'.join(random.__all__)})$"), "random.seed"),
 )
-_AROUND = frozenset({"fork_rng", "isolate_rng"})  # with these it comes back wherever they stand
 _PUT_BACK = {
-    "torch.manual_seed": frozenset({*_AROUND, "set_rng_state", "set_rng_state_all"}),
+    "torch.manual_seed": frozenset({"fork_rng", "isolate_rng", "set_rng_state", "set_rng_state_all"}),
     "np.random.seed": frozenset({"isolate_rng", "set_state"}),
     "random.seed": frozenset({"isolate_rng", "setstate"}),
 }
@@ -81,7 +80,8 @@ def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None
             f"the script seeds by {again} alike again and again, and {site} would draw the same each "
             "time: give it numbers of a generator of its own, made once"
         )
-    _require_no_return(functions, site, code)
+    if _OF_WORKER.fullmatch(edit.text) is None:  # that is no draw
+        _require_no_return(functions, site, code)
     if any(".worker" in row.process for row in difference.a.evidence if row.call_site == site):
         _require_one_seed(difference)
         _require_lasting_generators(code)
@@ -110,7 +110,7 @@ def _require_no_return(functions: Collection[str], site: str, code: Code) -> Non
     for file in code.files:
         for call in file.every(ast.Call):
             name = get_last_name(call)
-            if name in names and (name in _AROUND or not runs_once_here(code, file, call)):
+            if name in names and is_repeated(code, file, call):
                 raise NoEdit(
                     f"{name} at {file.site(call.lineno)} puts generators back, and {site} may draw the same "
                     "each time: give it numbers of a generator of its own, made once"
@@ -131,7 +131,7 @@ def _require_lasting_generators(code: Code) -> None:
                 code, (file, given), lambda other, node: other.called(node) == "torch.Generator"
             )
             places = [*made] or [(file, call)]
-            if any(not runs_once_here(code, *place) for place in places):
+            if any(is_repeated(code, *place) for place in places):
                 raise NoEdit(
                     f"the DataLoader at {file.site(call.lineno)} seeds its workers by a generator that may "
                     "be made anew for each pass, and all passes would draw the same there: make it once"
@@ -216,8 +216,9 @@ def _require_one_process(rows: Sequence[Row], site: str, *, varies: bool) -> Non
 
 
 def _require_one_seed(difference: Difference) -> None:
+    """Not of several lines: a framework seeds once what the script has seeded. Raises NoEdit."""
     rows = (row for row in difference.a.rows("seed", "torch.manual_seed") if ".worker" not in row.process)
-    again = Counter((row.process, row.digest) for row in rows)
+    again = Counter((row.process, row.digest, row.call_site) for row in rows)
     if max(again.values(), default=0) > 1:
         raise NoEdit(
             "this line has another seed in each call, and the script seeds torch alike again and again: give "
