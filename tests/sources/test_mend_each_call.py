@@ -285,6 +285,12 @@ def kept():
 def resume(path):
     np.random.set_state(torch.load(path)["numpy"])
 
+class Kept:
+    def __enter__(self):
+        self.state = np.random.get_state()
+    def __exit__(self, *raised):
+        np.random.set_state(self.state)
+
 def noise():
     return MADE
 
@@ -297,6 +303,7 @@ OF_TORCH, OF_NUMPY = "torch.Generator().seed()", "np.random.default_rng().normal
     ("made", "use", "refused"),
     [
         (OF_NUMPY, "for step in range(9):\n    with kept():\n        noise()", "set_state at"),
+        (OF_NUMPY, "kept = Kept()\nfor step in range(9):\n    with kept:\n        noise()", "set_state at"),
         (OF_NUMPY, "for step in range(9):\n    with isolate_rng():\n        noise()", "isolate_rng at"),
         (
             OF_TORCH,
@@ -311,7 +318,7 @@ def test_what_is_drawn_before_a_generator_is_put_back_is_not_drawn_from_it(
     tmp_path: Path, made: str, use: str, refused: str
 ) -> None:
     """Noise that was new in each step was one for all of them."""
-    once = "" if "kept" in use else "kept()\nresume('last.pt')\n"
+    once = "" if "kept()" in use else "kept()\nresume('last.pt')\n"
     program = Program(tmp_path, KEEPING.replace("MADE", made).replace("USE", once + use))
     source = "numpy-generator" if made == OF_NUMPY else "torch-cpu"
     row = equal("unseeded", source, program.at("return "))

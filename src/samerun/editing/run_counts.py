@@ -84,7 +84,10 @@ def runs_once_here(code: Code, file: File, node: ast.AST) -> bool:
 
 
 def is_repeated(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> bool:
-    """Whether a line is in a loop, or in a function that is called in one, as far as the code says."""
+    """Whether a line is in a loop, or in a function that is called in one, as far as the code says.
+
+    Nobody calls `__exit__` and the like by name: what is in such a method may be.
+    """
     inner = node
     for outer in file.around(node):
         before, inner = inner, outer
@@ -94,12 +97,17 @@ def is_repeated(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) ->
     function = file.function(node)
     if function is None or depth == 0:
         return False
-    uses = (
+    owner = file.owner(function)
+    special = owner is not None and function.name.startswith("__")
+    name = owner.name if owner is not None and special else function.name
+    uses = [
         (other, use)
         for other in code.files
         for use in other.every(ast.Name, ast.Attribute)
-        if get_last_name(use) == function.name and function not in other.around(use)
-    )
+        if get_last_name(use) == name and function not in other.around(use)
+    ]
+    if special and function.name != "__init__":
+        return bool(uses)
     return any(is_repeated(code, other, use, depth - 1) for other, use in uses)
 
 
