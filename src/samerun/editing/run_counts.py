@@ -57,7 +57,7 @@ def _is_called_once(name: str, code: Code, depth: int, made: ast.ClassDef | None
     return len(calls) == len(named) == 1 and runs_once(code, *calls[0], depth - 1)
 
 
-def runs_once_here(code: Code, file: File, node: ast.AST) -> bool:
+def is_run_once(code: Code, file: File, node: ast.AST) -> bool:
     """Whether it runs once in this program as it is: in no loop, and in no function but one called once.
 
     Less than `runs_once` asks: another program may do otherwise with its functions.
@@ -80,7 +80,7 @@ def runs_once_here(code: Code, file: File, node: ast.AST) -> bool:
     call = other.parent(use)
     called = isinstance(call, ast.Call) and call.func is use
     inside = other is file and function in other.around(use)
-    return called and not inside and runs_once_here(code, other, use)
+    return called and not inside and is_run_once(code, other, use)
 
 
 def is_repeated(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> bool:

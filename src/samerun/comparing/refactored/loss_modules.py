@@ -30,7 +30,7 @@ def leave_out_lone(a: Trace, b: Trace) -> tuple[Trace, Trace]:
     """Both without the calls of those that only one of them has."""
     # Older runs do not say which of their modules are losses.
     one, other = find_losses(a) - _find_first(b).keys(), find_losses(b) - _find_first(a).keys()
-    return _without(a, one), _without(b, other)
+    return _leave_out(a, one), _leave_out(b, other)
 
 
 def find_calls(trace: Trace, names: Collection[str]) -> Bools:
@@ -49,7 +49,7 @@ def _find_first(trace: Trace) -> dict[str, int]:
     return {trace.words("name")[code]: at for code, at in found if code >= 0}
 
 
-def _without(trace: Trace, names: Collection[str]) -> Trace:
+def _leave_out(trace: Trace, names: Collection[str]) -> Trace:
     if not names:
         return trace
     kept = columns.build_truths(~find_calls(trace, names))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from samerun.editing.edit import Edit
 from samerun.editing.edit_builders import insert_after
-from samerun.editing.run_counts import runs_once_here
+from samerun.editing.run_counts import is_run_once
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
@@ -77,7 +77,7 @@ def _find_maker(code: Code, file: File, name: str) -> ast.Assign | None:
         for statement in file.every(ast.Assign)
         if [file.said(target) for target in statement.targets] == [name] and _makes(file, statement.value)
     ]
-    return made[0] if len(made) == 1 and runs_once_here(code, file, made[0]) else None
+    return made[0] if len(made) == 1 and is_run_once(code, file, made[0]) else None
 
 
 def _makes(file: File, value: ast.expr) -> bool:
