@@ -157,9 +157,10 @@ class ControlledRuns:
             runs += self.trials.record(stage, 1 if runs else 2, plan, prepared.at)
             compared = compare_whole if whole else compare_all
             comparisons = weigh(runs, compared(runs, steps=request.steps))
-            parted = find_first_parting(runs, comparisons)
-            if len(runs) < count:
-                parted = choose_ending(comparisons, parted, goes_on)
+            first = find_first_parting(runs, comparisons)
+            parted = choose_ending(comparisons, first, goes_on)
+            if parted is None and len(runs) >= count:
+                parted = first
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
                 return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch, plan.replay)
