@@ -121,13 +121,16 @@ SEVERAL = """\
 import optuna
 import torch
 for fold in range(3):
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler())
+    study = optuna.create_study(GIVEN)
     study.optimize(lambda trial: trial.suggest_int("n", 1, 3), n_trials=4)
 """
 
 
-def test_samplers_of_several_studies_do_not_all_try_the_same(tmp_path: Path) -> None:
-    program = Program(tmp_path, SEVERAL)
+@pytest.mark.parametrize(
+    ("given", "kind"), [("sampler=optuna.samplers.RandomSampler()", "RandomSampler"), ("", "TPESampler")]
+)
+def test_samplers_of_several_studies_do_not_all_try_the_same(tmp_path: Path, given: str, kind: str) -> None:
+    program = Program(tmp_path, SEVERAL.replace("GIVEN", given))
     made = equal("unseeded", "numpy-generator", program.at("suggest_int"), process="rank0")
     changed = program.mended("numpy-generator", made)
-    assert "RandomSampler(seed=torch.randint(2**31, ()).item())" in changed
+    assert f"{kind}(seed=torch.randint(2**31, ()).item())" in changed

@@ -57,7 +57,7 @@ def test_ranks_that_nobody_seeded_are_seeded_by_their_rank(ranks: bool, tmp_path
 
 @pytest.mark.parametrize("ranks", [False, True])
 @pytest.mark.parametrize(
-    ("line", "source", "mended"),
+    ("line", "source", "seeded"),
     [
         ("g.seed()", "torch-cpu", "g.manual_seed({})"),
         ("r = random.SystemRandom()", "os-entropy", "r = random.Random({})"),
@@ -66,14 +66,14 @@ def test_ranks_that_nobody_seeded_are_seeded_by_their_rank(ranks: bool, tmp_path
     ],
 )
 def test_what_each_rank_seeded_from_the_system_has_its_rank(
-    line: str, source: str, mended: str, ranks: bool, tmp_path: Path
+    line: str, source: str, seeded: str, ranks: bool, tmp_path: Path
 ) -> None:
     """`g.manual_seed(0)` gave all ranks the same noise."""
     text = f"import random\nimport numpy as np\nimport torch\ng = torch.Generator()\n{line}\n"
     program = Program(tmp_path, text)
     row = equal("unseeded", source, program.at(line))
     text = patched(program, source, program.difference(row), *["RANK"] * ranks)
-    assert mended.format(RANK if ranks else 0) in text
+    assert seeded.format(RANK if ranks else 0) in text
 
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"])

@@ -277,7 +277,9 @@ class Scaled(Own):
         self.scale = torch.nn.Parameter(torch.ones(()))
     def forward(self, x): return super().forward(x) * self.scale
 weighted = torch.nn.CrossEntropyLoss(torch.ones(2))
-for made in (Own(), Scaled(), torch.nn.Flatten()): made(x)
+class Score(Own): pass
+for made in (Own(), Scaled(), torch.nn.Flatten()): made(model(x))
+Score()(x)
 weighted(model(x), y)
 """
 
@@ -287,6 +289,7 @@ def test_which_modules_are_losses_is_said_of_what_they_give(trainer):
     rows = trainer.rows(trainer.record("train.py"), "output")
     assert {row.name: row.detail for row in rows} == {
         "Own": A_LOSS,
+        "Score": None,  # no gradients: all that there is of an evaluation, perhaps
         "Scaled": None,
         "Flatten": None,
         "Sequential": None,

@@ -156,7 +156,7 @@ def _describe_input(asked: VerifyRequest, name: str) -> str:
 
 
 _MOST = 5  # that are named
-_NO_RESULT_MOVED = "draws alone moved: no batch, loss, weight or result did"
+_NO_RESULT_MOVED = "draws alone moved: no batch, loss, weight or result that the lock holds did"
 
 
 def judge(

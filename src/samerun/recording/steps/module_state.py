@@ -64,9 +64,9 @@ def is_training(module: nn.Module) -> bool:
 
 
 def is_loss(module: nn.Module, result: Any) -> bool:
-    """Whether it is one of torch's losses, or gives one number and holds nothing."""
+    """Whether it is one of torch's losses, or holds nothing and gives a number with gradients."""
     if isinstance(module, nn.modules.loss._Loss):
         return True
-    if not isinstance(result, torch.Tensor) or result.dim():
+    if not isinstance(result, torch.Tensor) or result.dim() or not result.requires_grad:
         return False
     return not list_named(module, "named_parameters") and not list_named(module, "named_buffers")

@@ -23,7 +23,8 @@ from samerun.runs.schema import takes_tasks
 from samerun.sources.edits.seeds import is_seeded
 
 CONSTANT = re.compile(
-    r"(?:(?:, )?\w+=)?(?:[\w.]+\()?(?P<seed>0)(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?"
+    r"(?:(?:, )?(?:seed|sampler)=)?(?:[\w.]+\((?:seed=)?)?(?P<seed>0)"
+    r"(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?"
 )
 _OF_WORKER = re.compile(
     r"(?:[\w.]+\()?(?P<seed>[\w.]*initial_seed\(\)(?: % 2\*\*32)?)\)?"
