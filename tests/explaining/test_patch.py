@@ -365,7 +365,15 @@ def test_a_cause_without_a_line_is_at_that_of_the_one_edit_that_was_seen_to_fix_
         (tmp_path / name).mkdir()
         made = causes(Program(tmp_path / name, text), "hash-seed")
         cause = Cause("hash-seed", True, "", "")
-        assert made.locate(cause).call_site is None  # not tried
+        assert made.complete(cause).call_site is None  # not tried
         tried = replace(made, verified=True)
-        assert tried.locate(cause).call_site == site
-        assert tried.locate(replace(cause, call_site="train.py:9")).call_site == "train.py:9"
+        assert tried.complete(cause).call_site == site
+        assert tried.complete(replace(cause, call_site="train.py:9")).call_site == "train.py:9"
+
+
+def test_where_the_general_advice_would_do_harm_the_reason_is_the_advice(tmp_path: Path) -> None:
+    made = causes(Program(tmp_path, "import torch\n"), "torch-cpu", "code")
+    cause = Cause("code", True, "what is said in general", "")
+    assert made.complete(cause).advice == cause.advice
+    said = replace(made, unfaithful=frozenset(["code"])).complete(cause)
+    assert said.advice == made.cannot["code"] != cause.advice

@@ -29,6 +29,7 @@ OPTIONS: dict[str, Any] = {
     "save": 0,  # every so many steps; 0: at the end of each epoch
     "samerun": None,  # a seed, or "log" to seed as the framework does and log only
     "loader": "torch",
+    "accumulate": 1,  # batches whose gradients make a step, in accelerate
     "flip": False,  # one bit of the weights
 }
 FOLDER = Path()
@@ -180,7 +181,7 @@ def transformers() -> tuple[nn.Module, list[Any]]:
 def accelerate() -> tuple[nn.Module, list[Any]]:
     from accelerate import Accelerator
 
-    accelerator = Accelerator(cpu=True)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=OPTIONS["accumulate"])
     given, same, logged = seed_as_given(), None, []
     if given and "seed" in given:
         import samerun
@@ -202,9 +203,10 @@ def accelerate() -> tuple[nn.Module, list[Any]]:
         batches.set_epoch(epoch)
         for number, batch in enumerate(batches):
             count_step()
-            accelerator.backward(net(batch).square().mean())
-            optimizer.step()
-            optimizer.zero_grad()
+            with accelerator.accumulate(net):
+                accelerator.backward(net(batch).square().mean())
+                optimizer.step()
+                optimizer.zero_grad()
             if same is not None:
                 logged.append([*same.digest().values()])
             if OPTIONS["save"] and (number + 1) % OPTIONS["save"] == 0:

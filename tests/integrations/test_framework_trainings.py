@@ -104,3 +104,13 @@ def test_where_it_cannot_be_exact_it_is_refused(name: str, tmp_path: Path) -> No
     done = resume(name, tmp_path, samerun=0, save=4)
     assert done.returncode == 1
     assert "samerun.errors.StateError: this checkpoint cannot be resumed exactly" in done.stderr
+
+
+def test_gradients_that_are_accumulated_are_in_no_checkpoint(name: str, tmp_path: Path) -> None:
+    if name != "accelerate":
+        pytest.skip("of accelerate alone, whose save_state() may be called between two batches of a step")
+    options = {"samerun": 0, "loader": "samerun", "accumulate": 2}
+    whole = train(name, **options, save=2)
+    assert read(resume(name, tmp_path / "after", **options, save=2))["weights"] == whole["weights"]
+    done = resume(name, tmp_path / "between", **options, save=3)
+    assert done.returncode == 1 and "between two batches whose gradients are accumulated" in done.stderr

@@ -374,3 +374,43 @@ def test_workers_do_not_draw_alike_where_the_script_seeds_torch_alike_for_each_p
         assert "alike again and again" in program.refused("os-entropy", *seeds, row, site=at)
     else:
         assert program.mended("os-entropy", *seeds, row, site=at)
+
+
+GLOBAL = """
+    import numpy as np
+    RNG = np.random.default_rng()
+    def noise():
+        return RNG.random()
+"""
+LOADS = """
+    import torch
+    import augment
+    from torch.utils.data import DataLoader
+    def main(data, context):
+        torch.manual_seed(0)
+        return DataLoader(data, num_workers=2, multiprocessing_context={context})
+    if __name__ == "__main__":
+        main([1], None)
+"""
+
+
+@pytest.mark.parametrize(
+    "context, process, refused",
+    [
+        ("None", "rank0", False),
+        ("None", "rank0.worker0", True),  # as where spawning is the system's way
+        ("'spawn'", "rank0", True),  # this run had no worker that draws
+        ("'fork'", "rank0", False),
+    ],
+)
+def test_a_generator_that_each_spawned_process_makes_anew_gets_no_constant(
+    tmp_path: Path, context: str, process: str, refused: bool
+) -> None:
+    program = Program(tmp_path, LOADS.format(context=context), {"augment.py": GLOBAL})
+    at = program.at("default_rng()", "augment.py")
+    row = replace(differing("unseeded", "numpy-generator", at)[0], process=process)
+    if refused:
+        assert "worker_init_fn=" in program.refused("numpy-generator", row)
+    else:
+        made = program.patch("numpy-generator", row)
+        assert "default_rng(0)" in made.files["augment.py"], made.cannot

@@ -1,6 +1,6 @@
 """restore(): exact, or not at all.
 
-Covers `rngs.py`.
+Covers `rngs.py` and `in_place.py`.
 """
 
 from __future__ import annotations
@@ -515,3 +515,51 @@ def test_returned_values_are_the_callers_own() -> None:
         assert values["history"] == [1] and values["tensor"].tolist() == [0, 0]
         values["history"].append(2)
         values["tensor"] += 1
+
+
+@pytest.mark.parametrize("kind", [list, dict, tuple])
+def test_a_functional_training_goes_on_from_the_tensors_that_its_optimizer_has(kind: type) -> None:
+    """Leaf tensors in a plain container: new ones would be trained by nobody."""
+
+    def build(seed: int) -> tuple[Any, torch.optim.Optimizer]:
+        torch.manual_seed(seed)
+        leaves = [torch.randn(3, requires_grad=True), torch.nn.Parameter(torch.randn(3))]
+        params: Any = {str(n): leaf for n, leaf in enumerate(leaves)} if kind is dict else [kind(leaves)]
+        return params, torch.optim.Adam(leaves, lr=0.1)
+
+    def train(params: Any, optimizer: torch.optim.Optimizer) -> list[float]:
+        losses = []
+        for _ in range(4):
+            held = list(params.values()) if kind is dict else list(params[0])
+            loss = torch.stack([leaf.square().sum() for leaf in held]).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    params, optimizer = build(0)
+    train(params, optimizer)
+    state = capture(params=params, optimizer=optimizer)
+    straight = train(params, optimizer)
+    params, optimizer = build(1)
+    returned = restore(state, params=params, optimizer=optimizer)
+    assert train(params, optimizer) == straight
+    assert returned["params"] is params
+
+
+def test_what_does_not_fit_is_replaced_and_what_does_is_written_in_place() -> None:
+    shared, wide, frozen = torch.zeros(2), torch.zeros(1).expand(2), np.zeros(2)
+    frozen.flags.writeable = False
+    inner: dict[str, Any] = {"long": torch.zeros(3), "kept": torch.zeros(2), "deep": [torch.zeros(1)]}
+    kept, deep, tensor = inner["kept"], inner["deep"], inner["deep"][0]
+    values: dict[str, Any] = {"one": shared, "two": shared, "wide": wide, "frozen": frozen, "inner": inner}
+    wanted: dict[str, Any] = {
+        **{"one": torch.tensor([1.0, 2.0]), "two": torch.tensor([3.0, 4.0])},
+        **{"wide": torch.tensor([5.0, 6.0]), "frozen": np.array([7.0, 8.0])},
+        "inner": {"long": torch.ones(2), "kept": torch.ones(2), "deep": [torch.ones(1), 2]},
+    }
+    restore(capture(values=wanted), values=values)
+    assert digest_value(values) == digest_value(wanted)
+    assert values["one"] is shared and values["inner"] is inner
+    assert inner["kept"] is kept and inner["deep"] is deep and deep[0] is tensor

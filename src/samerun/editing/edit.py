@@ -9,6 +9,10 @@ class NoEdit(Exception):
     """No edit of the user's code mends it; the message says why, and what does."""
 
 
+class Unfaithful(NoEdit):
+    """What would be edited makes runs equal and the training another; so does what is advised in general."""
+
+
 @dataclass(frozen=True)
 class Change:
     """Characters of one file replaced by `text`; where `start` is `end`, the text goes in between."""

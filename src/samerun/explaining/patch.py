@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.editing.diff import carry_text, format_unified
-from samerun.editing.edit import Change, Edit, NoEdit, Wrap
+from samerun.editing.edit import Change, Edit, NoEdit, Unfaithful, Wrap
 from samerun.editing.merge_edits import merge_edits
 from samerun.editing.replacing import write_anew
 from samerun.editing.user_program import Code, encode_text
@@ -40,9 +40,16 @@ class Patch:
     partial: str = ""
     sites: Mapping[str, str] = field(default_factory=dict)  # source id → the line of its one edit
     costs: tuple[str, ...] = ()  # what the user pays for it, beside equal bits
+    unfaithful: frozenset[str] = frozenset()  # those of `cannot` whose general advice would do harm as well
 
-    def locate(self, cause: Cause) -> Cause:
-        """The cause; where it has no line, at that of the edit which was seen to fix it."""
+    def complete(self, cause: Cause) -> Cause:
+        """The cause, with what its edit taught.
+
+        Where it has no line, that of the edit which was seen to fix it; where what is advised in general
+        would do harm here, what to do instead.
+        """
+        if cause.source in self.unfaithful:
+            cause = replace(cause, advice=self.cannot[cause.source])
         site = self.sites.get(cause.source) if self.verified else None
         return cause if cause.call_site or site is None else replace(cause, call_site=site)
 
@@ -95,6 +102,7 @@ def patch(
         return None
     edits: dict[str, list[Edit]] = {}
     cannot: dict[str, str] = {}
+    unfaithful: set[str] = set()
     kept = _kept_by_edit(found, by_edit)
     first: Code | None = None  # that of the first cause with an edit
     first_kept: Code | None = None
@@ -105,6 +113,8 @@ def patch(
             edits.setdefault(cause.source, []).extend(make_edits(difference, cause, code))
         except NoEdit as reason:
             cannot.setdefault(cause.source, _explain_outside(cause.call_site, folder) or str(reason))
+            if isinstance(reason, Unfaithful) and cannot[cause.source] == str(reason):
+                unfaithful.add(cause.source)
             continue
         first = first or code
         if cause.source in kept:
@@ -112,7 +122,7 @@ def patch(
             before = {source: some for source, some in edits.items() if source in kept}
             edited, _ = _merged_if_possible(first_kept, before)
     if first is None:
-        return Patch("", {}, cannot)
+        return Patch("", {}, cannot, unfaithful=frozenset(unfaithful))
     files, failed = _merged_if_possible(first, edits)
     for source, why in failed.items():
         cannot.setdefault(source, why)
@@ -120,7 +130,8 @@ def patch(
     have_edits = {source for source, some in edits.items() if some and source not in failed}
     left = {source: why for source, why in cannot.items() if source not in have_edits}
     sites = _locate_edits(first, edits, have_edits)
-    return Patch(diff, files, left, sites=sites, costs=_list_costs(edits, have_edits))
+    costs = _list_costs(edits, have_edits)
+    return Patch(diff, files, left, sites=sites, costs=costs, unfaithful=frozenset(unfaithful & left.keys()))
 
 
 def _explain_outside(site: str | None, folder: Path) -> str | None:
@@ -195,7 +206,7 @@ def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edi
         edits = keep_calls_apart(source.mend(whole, cause.call_site, code), whole, code)
         return leave_out_zeros(keep_given_seed(keep_ranks_apart(edits, difference, code), code), code)
     except NoEdit as reason:
-        raise NoEdit(str(reason)) from None
+        raise type(reason)(str(reason)) from None
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
         # Code of a form that was not thought of: no patch is better than a wrong one.
         raise NoEdit(f"{cause.advice} (the code could not be edited: {type(error).__name__})") from None

@@ -15,6 +15,11 @@ from samerun.errors import UsageError
 from samerun.integrations import training_state
 from samerun.integrations.training_state import Position
 
+_BETWEEN = (
+    "it was saved between two batches whose gradients are accumulated, and no checkpoint has those "
+    "gradients; resume one that was saved after a step, where accelerator.sync_gradients is true"
+)
+
 
 class SameRun:
     """Seeds and controls, gives the digest of a step, and makes `load_state()` exact.
@@ -24,7 +29,8 @@ class SameRun:
     and the positions of `loaders`, which are samerun.data.DataLoader and not given to `prepare()`.
 
     `load_state()` raises StateError where going on cannot be exact: what was saved in the middle of a pass
-    over a prepared loader, which has no position, or on another number of ranks.
+    over a prepared loader, which has no position, between two batches of one step, or on another number of
+    ranks.
     """
 
     def __init__(
@@ -55,7 +61,8 @@ class SameRun:
         inside = self._accelerator.gradient_state.in_dataloader  # a loop over a prepared one
         positions = [Position(loader, middle=True) for loader in self._loaders]
         positions += [Position(loader, middle=inside) for loader in self._accelerator._dataloaders]
-        return training_state.capture_ranks(positions)
+        lost = [] if self._accelerator.sync_gradients else [_BETWEEN]
+        return training_state.capture_ranks(positions, lost=lost)
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Called by `load_state()`, when it has restored everything else."""

@@ -48,6 +48,12 @@ def is_child() -> bool:
     return module.parent_process() is not None or hasattr(module.current_process(), "_inheriting")
 
 
+def is_prepared() -> bool:
+    """Whether this process knows what it is to do: a spawned one imports the script before that."""
+    module = sys.modules.get("multiprocessing.process")
+    return module is None or not hasattr(module.current_process(), "_inheriting")
+
+
 def find_role() -> str:
     """What this process is to its rank: "" for the training process itself.
 

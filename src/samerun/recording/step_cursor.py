@@ -41,6 +41,7 @@ class StepCursor:
         self.site: str | None = None  # the user's line of all that happens now, where one line does it all
         self._worker = False
         self.child = process_identity.is_child()  # whether multiprocessing started this process
+        self._prepared = not self.child
 
     @property
     def phase(self) -> str:
@@ -79,8 +80,16 @@ class StepCursor:
             self._worker = process_identity.is_in_worker()
         return self._worker
 
+    @property
+    def prepared(self) -> bool:
+        """Whether it is known what this process is to do: perhaps to be a DataLoader worker."""
+        if not self._prepared:
+            self._prepared = process_identity.is_prepared()
+        return self._prepared
+
     def forked(self) -> None:
         """This is a child that begins where its parent was."""
+        self._prepared = True
         self._worker = False
         self.child = True
         self.local.beside = False  # the thread that forked is the child's main one

@@ -11,6 +11,7 @@ import torch
 from samerun.digest.values import name_type
 from samerun.errors import StateError
 from samerun.sources.per_sample import own_generators
+from samerun.state import in_place
 from samerun.streams import Stream
 
 # In the order of restoring: a scheduler may set its optimizer's learning rate, which the optimizer's own
@@ -92,11 +93,8 @@ def _write_value(value: Any, state: Any) -> None:
         value.copy_(state)
     elif isinstance(value, numpy.ndarray):
         value[...] = state
-    elif isinstance(value, list):
-        value[:] = state
-    elif isinstance(value, (dict, set)):
-        value.clear()
-        value.update(state)
+    elif isinstance(value, (list, dict, set)):
+        in_place.write(value, state)
 
 
 def _keep_dtypes(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:

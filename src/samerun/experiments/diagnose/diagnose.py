@@ -20,6 +20,7 @@ from samerun.experiments.check.first_runs import FIRST_WINDOW, FirstRuns, holds_
 from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
+from samerun.experiments.diagnose.faithful import withdraw_unfaithful
 from samerun.experiments.diagnose.needless import leave_out
 from samerun.experiments.diagnose.patch_trial import mend
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference
@@ -79,7 +80,8 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
             patch, more = mend(trials, found, start, settled.by_edit())
             found += more
     if patch is not None:
-        found = [replace(item, causes=tuple(map(patch.locate, item.causes))) for item in found]
+        patch = _require_faithful(patch, found, trials, pair[0])
+        found = [replace(item, causes=tuple(map(patch.complete, item.causes))) for item in found]
     causes = tuple(cause for item in found for cause in item.causes)
     notes = (*result.notes, *list_agreeing(comparisons), *(note for item in found for note in item.notes))
     result = replace(
@@ -96,6 +98,14 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     return Diagnosis(
         result, tuple(found), search.complete, patch, search.confidence(), recorded=len(trials.recorded)
     )
+
+
+def _require_faithful(patch: Patch, found: Sequence[FirstDifference], trials: Trials, plain: Run) -> Patch:
+    """The patch, without its edits where they take something from the training."""
+    if not patch.runs:
+        return patch
+    causes = [cause for item in found for cause in item.causes]
+    return withdraw_unfaithful(patch, causes, plain, trials.recorded[patch.runs[0]], trials.request.folder)
 
 
 def _may_be_luck(trials: Trials, patch: Patch, found: Sequence[FirstDifference]) -> bool:

@@ -98,7 +98,7 @@ class TraceSink:
         with self._lock:
             if self._rests and self._cursor.phase != "end":  # a thread of the task's goes on
                 self.go_on()  # at the end the mark stays until that is on disk: a pool may kill it there
-            if not self.tensors.waiting:
+            if not self.tensors.waiting and self._cursor.prepared:
                 self._write_waiting()
                 self._write(record)
             else:
@@ -107,7 +107,8 @@ class TraceSink:
     def write_operation(self, operation: PendingOperation) -> None:
         """Write one operation, not of a worker; the least that can be done now, between cold caches."""
         self._waiting.append(operation)
-        if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
+        opens = self._writer is None and self._cursor.prepared
+        if opens and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
                 self._write_waiting()
         if self._journal.on_event is not None:
@@ -116,8 +117,13 @@ class TraceSink:
 
     def _write_waiting(self) -> None:
         """Write what waits, now that every digest is here."""
+        if not self._cursor.prepared and self._cursor.phase != "end":
+            return
         waiting = self._waiting[:]
         del self._waiting[: len(waiting)]  # the same list: another thread may add to it meanwhile
+        if self._writer is None and self._cursor.child and process_identity.becomes_worker():
+            # It imported the script to be one, and got its data set: none of that is of the training.
+            waiting = [each for each in waiting if _is_evidence(each)]
         written = 0
         try:
             for pending in waiting:
@@ -313,6 +319,10 @@ class TraceSink:
         self.tensors = Tensors()
         self._lock = threading.RLock()
         self._rests = False
+
+
+def _is_evidence(pending: Record | PendingRecord | PendingOperation) -> bool:
+    return isinstance(pending, (Record, PendingRecord)) and pending.what in _EVIDENCE
 
 
 def _share(world_size: int) -> int | None:

@@ -175,6 +175,8 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         lines.append(HangingLine(Text("Edits ", style="bold"), style_text(f"({patch.why_partial})")))
         lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.partial.splitlines()]
     for source, why in patch.cannot.items():
+        if source in patch.unfaithful:
+            why = "none that leaves the training what it is; its fix says what to do"
         lines.append(_format_labelled("no edit", f"{source}: {why}"))
     return lines
 

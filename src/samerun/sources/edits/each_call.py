@@ -13,13 +13,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Change, Edit, NoEdit, Opening
+from samerun.editing.edit import Change, Edit, NoEdit, Opening, Unfaithful
 from samerun.editing.import_names import write_name
+from samerun.editing.names import is_main_guard
 from samerun.editing.run_counts import is_repeated, runs_once
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
-from samerun.runs.schema import takes_tasks
+from samerun.runs.schema import WORKER, takes_tasks
 from samerun.sources.edits.seeds import is_seeded
 
 CONSTANT = re.compile(
@@ -51,7 +52,7 @@ DRAW = "(2**31, ()).item()"  # of torch.randint
 def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) -> Sequence[Edit]:
     """The edits, with a draw from torch's generator where a constant would stand for what each call had.
 
-    That generator has a seed then, and in each worker of a DataLoader one of its own. Raises NoEdit where
+    That generator has a seed then, and in each worker of a DataLoader one of its own. Raises Unfaithful where
     several processes run the line, which would all draw alike, and where the script puts that generator back.
     """
     kept: list[Edit] = []
@@ -60,6 +61,7 @@ def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
         kept.append(drawn or edit)
         if isinstance(kept[-1], Change):
             _require_new_draws(kept[-1], difference, code)
+            _require_no_import_in_each(kept[-1], difference, code)
     if kept == list(edits):
         return edits
     if is_seeded(difference, "torch.manual_seed"):
@@ -69,7 +71,7 @@ def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
 
 
 def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None:
-    """Raises NoEdit where what an edit draws from is taken back, and would give the same again."""
+    """Raises Unfaithful where what an edit draws from is taken back, and would give the same again."""
     functions = [function for text, function in _SEEDED_BY if text.search(edit.text)]
     if not functions:
         return
@@ -77,7 +79,7 @@ def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None
     site = file.site(file.line_of(edit.start))
     again = next((each for each in functions if _comes_again(each, site, difference)), None)
     if again is not None:
-        raise NoEdit(
+        raise Unfaithful(
             f"the script seeds by {again} alike again and again, and {site} would draw the same each "
             "time: give it numbers of a generator of its own, made once"
         )
@@ -86,6 +88,36 @@ def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None
     if any(".worker" in row.process for row in difference.a.evidence if row.call_site == site):
         _require_one_seed(difference)
         _require_lasting_generators(code)
+
+
+def _require_no_import_in_each(edit: Change, difference: Difference, code: Code) -> None:
+    """Raises Unfaithful for a generator of a module's own, which each spawned process makes as it imports it.
+
+    A constant would make them all alike, and torch seeds a worker only after that.
+    """
+    if not any(pattern.search(edit.text) for pattern in (CONSTANT, *(text for text, _ in _SEEDED_BY))):
+        return
+    file = code.file(edit.path)
+    node = _find_node(file, edit)
+    if node is None or file.function(node) is not None:
+        return
+    if any(isinstance(outer, ast.stmt) and is_main_guard(outer) for outer in file.around(node)):
+        return
+    site = file.site(file.line_of(edit.start))
+    rows = [row for row in difference.a.evidence if row.call_site == site]
+    made = [row for row in rows if row.what in ("unseeded", "entropy")]
+    if made and (_may_spawn(code) or any(f".{WORKER}" in row.process for row in made)):
+        raise Unfaithful(
+            f"each process that is spawned imports {site} before torch seeds it, and all would draw the "
+            "same: make that generator in the worker_init_fn= of the DataLoader, with torch.initial_seed()"
+        )
+
+
+def _may_spawn(code: Code) -> bool:
+    """Whether the code names a way to start processes that import it anew."""
+    return any(
+        node.value in ("spawn", "forkserver") for file in code.files for node in file.every(ast.Constant)
+    )
 
 
 def _comes_again(function: str, site: str, difference: Difference) -> bool:
@@ -106,20 +138,20 @@ def _comes_again(function: str, site: str, difference: Difference) -> bool:
 
 
 def _require_no_return(functions: Collection[str], site: str, code: Code) -> None:
-    """Raises NoEdit where the code may put a generator's state back again and again, by `fork_rng`, say."""
+    """Raises Unfaithful where the code may put a generator back again and again, as `fork_rng` does."""
     names = frozenset[str]().union(*(_PUT_BACK[function] for function in functions))
     for file in code.files:
         for call in file.every(ast.Call):
             name = get_last_name(call)
             if name in names and is_repeated(code, file, call):
-                raise NoEdit(
+                raise Unfaithful(
                     f"{name} at {file.site(call.lineno)} puts generators back, and {site} may draw the same "
                     "each time: give it numbers of a generator of its own, made once"
                 )
 
 
 def _require_lasting_generators(code: Code) -> None:
-    """Raises NoEdit where a DataLoader is given a generator that is made anew for each pass.
+    """Raises Unfaithful where a DataLoader is given a generator that is made anew for each pass.
 
     Its workers are seeded by it.
     """
@@ -133,14 +165,10 @@ def _require_lasting_generators(code: Code) -> None:
             )
             places = [*made] or [(file, call)]
             if any(is_repeated(code, *place) for place in places):
-                raise NoEdit(
+                raise Unfaithful(
                     f"the DataLoader at {file.site(call.lineno)} seeds its workers by a generator that may "
                     "be made anew for each pass, and all passes would draw the same there: make it once"
                 )
-
-
-def _makes_generator(file: File, node: ast.expr) -> bool:
-    return file.called(node) == "torch.Generator"
 
 
 def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | None:
@@ -210,18 +238,18 @@ def _require_one_process(rows: Sequence[Row], site: str, *, varies: bool) -> Non
     seeds = {row.digest for row in own if row.what == "seed"}
     differ = varies or len(seeds) > 1 or any(row.what in ("unseeded", "entropy") for row in own)
     if (len(processes) > 1 or any(map(takes_tasks, processes))) and differ:
-        raise NoEdit(
+        raise Unfaithful(
             f"several processes run {site}, each with a seed of its own; make it of what each of them is "
             "given: np.random.default_rng([seed, number_of_the_task])"
         )
 
 
 def _require_one_seed(difference: Difference) -> None:
-    """Not of several lines: a framework seeds once what the script has seeded. Raises NoEdit."""
+    """Not of several lines: a framework seeds once what the script has seeded. Raises Unfaithful."""
     rows = (row for row in difference.a.rows("seed", "torch.manual_seed") if ".worker" not in row.process)
     again = Counter((row.process, row.digest, row.call_site) for row in rows)
     if max(again.values(), default=0) > 1:
-        raise NoEdit(
+        raise Unfaithful(
             "this line has another seed in each call, and the script seeds torch alike again and again: give "
             "it numbers of a generator of its own, random.Random(0) for one, made once"
         )

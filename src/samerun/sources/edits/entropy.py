@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Edit, NoEdit, Opening
+from samerun.editing.edit import Edit, Opening, Unfaithful
 from samerun.editing.edit_builders import call_instead, replace_node
 from samerun.editing.import_names import write_name
 from samerun.editing.run_counts import runs_once
@@ -42,7 +42,7 @@ def draw_instead(code: Code, site: str | None, reads: Sequence[Row], difference:
             processes = {row.process for row in reads if row.call_site == at}
             in_worker = any(".worker" in process for process in processes)
             if len(processes) > 1 and not in_worker:
-                raise NoEdit(
+                raise Unfaithful(
                     f"several processes read it at {at}, and would all draw the same: seed a generator in "
                     "each of them, by a number that it is given"
                 )
@@ -56,7 +56,7 @@ def seed_line(
     """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once.
 
     Workers of a DataLoader draw from Python's generator, which torch seeds in each: of one that is made
-    outside each has a copy, anew in each epoch. Raises NoEdit where that cannot draw so.
+    outside each has a copy, anew in each epoch. Raises Unfaithful where that cannot draw so.
     """
     edits: list[Edit] = []
     file, calls = code.calls(site)
@@ -82,7 +82,7 @@ def seed_line(
 
 def _draw_from_module(file: File, call: ast.Call, method: str, difference: Difference) -> list[Edit]:
     if method not in _FUNCTIONS:
-        raise NoEdit(
+        raise Unfaithful(
             f"each worker of the DataLoader would have a copy of the generator whose {method} is called at "
             f"{file.site(call.lineno)}: draw from the `random` module, which torch seeds there"
         )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from samerun.editing.edit import Change, Edit, NoEdit, Opening
+from samerun.editing.edit import Change, Edit, Opening, Unfaithful
 from samerun.editing.edit_builders import insert_after
 from samerun.editing.import_names import write_name, write_rank
 from samerun.editing.names import collect_bound, is_main_guard, walk_imports
@@ -42,7 +42,7 @@ def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
     """The edits, with the rank's number where a constant would stand for what each rank had of its own.
 
     The number is in the variable that the launcher set: torchrun's, Open MPI's, PMI's or Slurm's. Where the
-    code starts its ranks itself, they have it from where they make their process group on. Raises NoEdit.
+    code starts its ranks itself, they have it from where they make their process group on. Raises Unfaithful.
     """
     variable = next((name for name in RANKS if name in difference.a.variables), None)
     if variable is not None:
@@ -93,12 +93,12 @@ def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
 def _require_one_process(edits: Sequence[Edit], difference: Difference) -> None:
     """A script that the command starts several times (members of an ensemble, a sweep) seeds each alike.
 
-    Raises NoEdit where another process of it draws from the generator too, and does not seed it.
+    Raises Unfaithful where another process of it draws from the generator too, and does not seed it.
     """
     for edit in edits:
         seeds = isinstance(edit, Opening) and edit.rest == "(0)" and edit.name in _SEEDING
         if seeds and isinstance(edit, Opening) and difference.a.beside.get(_SEEDING[edit.name]):
-            raise NoEdit(
+            raise Unfaithful(
                 "the command starts this script several times, and all would draw the same numbers from it; "
                 f"seed it by a number that each is given: {edit.name}(number)"
             )
@@ -107,8 +107,8 @@ def _require_one_process(edits: Sequence[Edit], difference: Difference) -> None:
 def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -> None:
     """A seed for the program that is started is that of each process which it starts: they would draw alike.
 
-    By spawn each of them runs the line, by fork each has a copy of the generator. Raises NoEdit where one of
-    them draws from it, and where the first was not seen to.
+    By spawn each of them runs the line, by fork each has a copy of the generator. Raises Unfaithful where one
+    of them draws from it, and where the first was not seen to.
     """
     for edit in edits:
         if not isinstance(edit, Opening) or edit.rest != "(0)" or edit.name not in _SEEDING:
@@ -117,7 +117,7 @@ def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -
         drawn = {row.process for row in difference.a.rows("draw") if row.name == id_}
         own = {process for process in drawn if "." not in process or ".worker" in process}
         if drawn - own or not (own or id_ in difference.drawn):
-            raise NoEdit(
+            raise Unfaithful(
                 "the processes that the code starts would all draw the same numbers from it; seed it in each "
                 f"of them, by a number that it is given: {edit.name}(number)"
             )
@@ -157,7 +157,7 @@ def _seed_where_they_meet(
             and (CONSTANT.fullmatch(edit.text) or (DRAW in edit.text and "torch.manual_seed" not in seeded))
             and _was_of_its_own(edit, code.file(edit.path))
         ):
-            raise NoEdit(
+            raise Unfaithful(
                 "each of the processes that the code starts had a seed of its own; give it its rank's number"
             )
 
