@@ -285,3 +285,22 @@ def test_a_generator_is_not_seeded_beside_torch_alike_on_all_ranks(tmp_path: Pat
     text = patched(program, "numpy-global", program.difference(*rows))
     assert "np.random.seed(args.seed)" not in text
     assert "world_size=size)\n        np.random.seed(1 + dist.get_rank())\n" in text
+
+
+def test_the_number_of_a_rank_is_none_that_the_script_seeds_another_one_with(tmp_path: Path) -> None:
+    """It seeds rank 0 with 1: rank 1 would draw the same masks."""
+    program = Program(
+        tmp_path, "import torch\nif rank == 0:\n    torch.manual_seed(1)\nmodel = torch.nn.Linear(2, 2)\n"
+    )
+    text = patched(program, "torch-cpu", program.difference(), "RANK")
+    assert f"torch.manual_seed(1000 + {RANK})" in text
+
+
+def test_two_lines_of_each_rank_have_two_seeds(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path, "import numpy as np\none = np.random.default_rng()\ntwo = np.random.default_rng()\n"
+    )
+    rows = [equal("unseeded", "numpy-generator", program.at(name)) for name in ("one", "two")]
+    text = patched(program, "numpy-generator", program.difference(*rows), "RANK")
+    assert f"one = np.random.default_rng({RANK})" in text
+    assert f"two = np.random.default_rng(1000 + {RANK})" in text

@@ -326,7 +326,7 @@ def test_drawn_from_before_its_own_seeding_both_are_needed(tmp_path: Path) -> No
         differing("draw", "python-random", program.at("random.random")),
         equal("unseeded", "python-random", program.at("random.seed")),
     ]
-    assert program.mended("python-random", *rows) == "+random.seed(0)\n-random.seed()\n+random.seed(0)"
+    assert program.mended("python-random", *rows) == "+random.seed(0)\n-random.seed()\n+random.seed(1)"
 
 
 def test_a_generator_of_its_own_seeded_anew(tmp_path: Path) -> None:
@@ -342,8 +342,8 @@ def test_a_generator_of_its_own_seeded_anew(tmp_path: Path) -> None:
         """,
     )
     seeded = equal("seed", "torch.manual_seed", program.at("manual_seed"))
-    assert program.mended("torch-cpu", seeded) == "-g.seed()\n+g.manual_seed(0)"
-    assert program.mended("torch-cpu") == "+torch.manual_seed(0)\n-g.seed()\n+g.manual_seed(0)"
+    assert program.mended("torch-cpu", seeded) == "-g.seed()\n+g.manual_seed(1)"
+    assert program.mended("torch-cpu") == "+torch.manual_seed(0)\n-g.seed()\n+g.manual_seed(1)"
 
 
 # source, script, words of the seeding line, name of the function in the trace, the change

@@ -23,6 +23,7 @@ class Change:
     text: str
     imports: tuple[str, ...] = ()  # lines that the file needs for it, such as "import zlib"
     cost: str = ""  # what the user pays for it
+    given: str = ""  # the seed that the program is given, as it stands in `text`
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Opening:
     comment: str = ""
     site: str | None = None
     rank: str | None = None  # it is given the number in this variable, and `rest` is left out
+    base: int = 0  # what is added to that number
 
 
 Edit = Change | Wrap | Opening

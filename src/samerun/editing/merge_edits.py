@@ -97,7 +97,7 @@ def _build_lines(
             if opening.rank is not None:
                 rank, more = write_rank(file, place.bound, opening.rank)
                 wanted += more
-                opening = replace(opening, rest=f"({rank})")
+                opening = replace(opening, rest=f"({opening.base} + {rank})" if opening.base else f"({rank})")
             said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
         made.append(_build_insertion(place, place.offset, said))
     place = next((place for place, _ in openings), None) or find_spot(file)

@@ -15,6 +15,7 @@ from samerun.editing.replacing import write_anew
 from samerun.editing.user_program import Code, encode_text
 from samerun.editing.zero_terms import leave_out_zeros
 from samerun.explaining.cause import Cause
+from samerun.explaining.distinct_seeds import give_distinct_seeds
 from samerun.explaining.full_evidence import read_argv, read_whole
 from samerun.installed_folders import find_installed_folder
 from samerun.runs.difference import Difference
@@ -190,7 +191,8 @@ def _merged_if_possible(
 
 def _merge(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
     """The new text of each file, as on disk. Raises NoEdit."""
-    texts = merge_edits(code, [edit for some in edits.values() for edit in some])
+    apart = give_distinct_seeds(edits, code)
+    texts = merge_edits(code, [edit for some in apart.values() for edit in some])
     files = [(code.file(path), text) for path, text in texts.items()]
     return {file.path: carry_text(file, file.rebuild(text)) for file, text in files}
 

@@ -24,7 +24,7 @@ from samerun.runs.schema import WORKER, takes_tasks
 from samerun.sources.edits.seeds import is_seeded
 
 CONSTANT = re.compile(
-    r"(?:(?:, )?(?:seed|sampler)=)?(?:[\w.]+\((?:seed=)?)?(?P<seed>0)"
+    r"(?:(?:, )?(?:seed|sampler)=)?(?:[\w.]+\(\)\.)?(?:[\w.]+\((?:seed=)?)?(?P<seed>0)"
     r"(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?"
 )
 _OF_WORKER = re.compile(
@@ -98,7 +98,7 @@ def _require_no_import_in_each(edit: Change, difference: Difference, code: Code)
     if not any(pattern.search(edit.text) for pattern in (CONSTANT, *(text for text, _ in _SEEDED_BY))):
         return
     file = code.file(edit.path)
-    node = _find_node(file, edit)
+    node = find_node(file, edit)
     if node is None or file.function(node) is not None:
         return
     if any(isinstance(outer, ast.stmt) and is_main_guard(outer) for outer in file.around(node)):
@@ -178,7 +178,7 @@ def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | 
     if found is None:
         return None
     file = code.file(edit.path)
-    node, site = _find_node(file, edit), file.site(file.line_of(edit.start))
+    node, site = find_node(file, edit), file.site(file.line_of(edit.start))
     rows = [row for row in difference.a.evidence if row.call_site == site and row.what in _READS]
     if of_worker and max(Counter(row.process for row in rows).values(), default=0) < 2:
         return None
@@ -219,7 +219,7 @@ def _varies(
     return not runs_once(code, file, node)  # with other arguments it may run again, where it ran once here
 
 
-def _find_node(file: File, edit: Change) -> ast.AST | None:
+def find_node(file: File, edit: Change) -> ast.AST | None:
     """The smallest part of the code that the change lies in."""
     found: tuple[int, ast.AST] | None = None
     for node in file.every(ast.expr, ast.stmt):

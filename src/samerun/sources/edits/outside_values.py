@@ -120,7 +120,7 @@ def _write_given(edit: Change, code: Code) -> Change:
     if given is None:
         return edit
     start, end = constant.span("seed")
-    return replace(edit, text=f"{edit.text[:start]}{given}{edit.text[end:]}")
+    return replace(edit, text=f"{edit.text[:start]}{given}{edit.text[end:]}", given=given)
 
 
 def _is_seed(file: File, edit: Change) -> bool:

@@ -29,7 +29,8 @@ _OF_ITS_OWN = re.compile(
 # Of torch.multiprocessing, of a context, of concurrent.futures.
 _STARTING = frozenset(["spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor"])
 _TORCH = "torch.manual_seed"
-_SEEDING = {  # → whose seed it is
+_BASE = 1000
+SEEDING = {  # → whose seed it is
     _TORCH: "torch-cpu",
     "numpy.random.seed": "numpy-global",
     "np.random.seed": "numpy-global",
@@ -65,11 +66,11 @@ def has_ranks(difference: Difference, code: Code) -> bool:
 
 def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edit]:
     for edit in edits:
-        if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
-            yield replace(edit, rank=variable)
+        if isinstance(edit, Opening) and edit.name in SEEDING and edit.rest == "(0)":
+            yield replace(edit, rank=variable, base=_find_base(code, edit.name))
         elif isinstance(edit, Change) and _is_constant_or_draw(edit):
             file = code.file(edit.path)
-            if _was_of_its_own(edit, file):
+            if was_of_its_own(edit, file):
                 rank, missing = write_rank(file, dict(collect_bound(walk_imports(file.tree.body))), variable)
                 # The script may seed torch alike on all ranks, so that they would draw the same seeds.
                 text = _put_rank(edit.text, rank)
@@ -96,8 +97,8 @@ def _require_one_process(edits: Sequence[Edit], difference: Difference) -> None:
     Raises Unfaithful where another process of it draws from the generator too, and does not seed it.
     """
     for edit in edits:
-        seeds = isinstance(edit, Opening) and edit.rest == "(0)" and edit.name in _SEEDING
-        if seeds and isinstance(edit, Opening) and difference.a.beside.get(_SEEDING[edit.name]):
+        seeds = isinstance(edit, Opening) and edit.rest == "(0)" and edit.name in SEEDING
+        if seeds and isinstance(edit, Opening) and difference.a.beside.get(SEEDING[edit.name]):
             raise Unfaithful(
                 "the command starts this script several times, and all would draw the same numbers from it; "
                 f"seed it by a number that each is given: {edit.name}(number)"
@@ -111,9 +112,9 @@ def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -
     of them draws from it, and where the first was not seen to.
     """
     for edit in edits:
-        if not isinstance(edit, Opening) or edit.rest != "(0)" or edit.name not in _SEEDING:
+        if not isinstance(edit, Opening) or edit.rest != "(0)" or edit.name not in SEEDING:
             continue
-        id_ = _SEEDING[edit.name]
+        id_ = SEEDING[edit.name]
         drawn = {row.process for row in difference.a.rows("draw") if row.name == id_}
         own = {process for process in drawn if "." not in process or ".worker" in process}
         if drawn - own or not (own or id_ in difference.drawn):
@@ -144,27 +145,39 @@ def _seed_where_they_meet(
     for edit in edits:
         if edit not in own:
             yield edit
-        if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
+        if isinstance(edit, Opening) and edit.name in SEEDING and edit.rest == "(0)":
             for file, call in meetings:
                 statement, number = _find_seed_beside(file, call, edit.name)
                 seed, needed = write_name(file, edit.name, call)
                 rank, also = write_name(file, "torch.distributed.get_rank", call)
-                text = f"1 + {rank}()" if number is None else f"{number} + 1 + {rank}()"
+                base = _find_base(code, edit.name) or 1
+                text = f"{base} + {rank}()" if number is None else f"{number} + 1 + {rank}()"
                 line = insert_after(file, statement, f"{seed}({text})")
                 yield replace(line, imports=(*needed, *also))
         elif (
             isinstance(edit, Change)
             and (CONSTANT.fullmatch(edit.text) or (DRAW in edit.text and "torch.manual_seed" not in seeded))
-            and _was_of_its_own(edit, code.file(edit.path))
+            and was_of_its_own(edit, code.file(edit.path))
         ):
             raise Unfaithful(
                 "each of the processes that the code starts had a seed of its own; give it its rank's number"
             )
 
 
+def _find_base(code: Code, function: str) -> int:
+    """The number of rank 0, which is none that the script seeds one of its ranks with."""
+    seeds = (
+        find_argument(call)
+        for file in code.files
+        for call in file.every(ast.Call)
+        if file.called(call) == function
+    )
+    return _BASE if any(seed is not None for seed in seeds) else 0
+
+
 def _seeds_itself(code: Code, function: str, meetings: Sequence[tuple[File, ast.Call]]) -> bool:
     """Whether the program that is started seeds by this function, wherever it goes on; not a rank of it."""
-    if function not in _SEEDING:
+    if function not in SEEDING:
         return False
     file, of_ranks = code.main, [other.function(call) for other, call in meetings]
     conditions = (ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.Lambda)
@@ -228,6 +241,7 @@ def _put_rank(text: str, rank: str) -> str:
     return f"{text[:start]}{rank}{text[end:]}"
 
 
-def _was_of_its_own(edit: Change, file: File) -> bool:
+def was_of_its_own(edit: Change, file: File) -> bool:
+    """Whether what an edit replaces was no value that several lines, or several ranks, share."""
     before = file.text[edit.start : edit.end].strip()
     return before in ("", "None") or before.endswith("seed()") or bool(_OF_ITS_OWN.search(before))
