@@ -213,6 +213,31 @@ def test_an_order_of_its_own_makes_other_samples_of_the_same_base_seed() -> None
     assert not set(found[0].values()) & set(found[1].values())
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("isolate", [samerun.isolate_rng, torch.random.fork_rng, put_back])
+@pytest.mark.parametrize("data", [Noise, NoiseStream])
+def test_a_validation_that_is_put_back_changes_no_epoch(
+    data: type, isolate: Callable[[], Any], workers: int
+) -> None:
+    """Nor is its number missed after a resume: a process that begins later has not seen it."""
+    others = {} if data is NoiseStream else {"shuffle": True}
+
+    def train(*, validates: bool) -> list[torch.Tensor]:
+        epochs = []
+        for _ in range(3):
+            epochs.append(torch.cat(list(DataLoader(data(), 4, num_workers=workers, **others))))
+            with isolate():
+                list(DataLoader(data(), 8, num_workers=workers)) if validates else None
+        return epochs
+
+    found = []
+    for validates in (False, True):
+        with samerun.control(seed=0):
+            found.append(train(validates=validates))
+    assert all(map(torch.equal, *found))
+    assert not any(torch.equal(found[0][0], other) for other in found[0][1:])
+
+
 class ByEpoch:
     """A worker_init_fn that seeds by what the training tells it, not by the base seed."""
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 
 SIZE, BATCH, EPOCHS = 24, 4, 3
 STEPS = EPOCHS * SIZE // BATCH
@@ -29,7 +29,8 @@ OPTIONS: dict[str, Any] = {
     "save": 0,  # every so many steps; 0: at the end of each epoch
     "samerun": None,  # a seed, or "log" to seed as the framework does and log only
     "loader": "torch",
-    "accumulate": 1,  # batches whose gradients make a step, in accelerate
+    "length": True,  # whether the loader has one, with Lightning and transformers
+    "accumulate": 1,  # batches whose gradients make a step, in Lightning and accelerate
     "flip": False,  # one bit of the weights
 }
 FOLDER = Path()
@@ -65,7 +66,19 @@ def build() -> nn.Sequential:
     return net
 
 
+class Stream(IterableDataset[Any]):
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> Any:
+        return (self.dataset[index] for index in range(SIZE))
+
+
 def loader(dataset: Any = None, **others: Any) -> Any:
+    if not OPTIONS["length"]:
+        from samerun.data import DataLoader
+
+        return DataLoader(Stream(dataset or Noisy()), BATCH)
     if OPTIONS["loader"] == "samerun":
         from samerun.data import DataLoader
     else:
@@ -105,9 +118,20 @@ def lightning() -> tuple[nn.Module, list[Any]]:
         def configure_optimizers(self) -> Any:
             return torch.optim.Adam(self.parameters(), 1e-2)
 
+    class SavesBatches(L.Callback):
+        """Where ModelCheckpoint saves by time, a checkpoint may come between two batches of a step."""
+
+        def on_train_batch_end(
+            self, trainer: Any, module: Any, outputs: Any, batch: Any, number: int
+        ) -> None:
+            if (number + 1) % OPTIONS["save"] == 0:
+                trainer.save_checkpoint(FOLDER / "last.ckpt")
+
     given = seed_as_given()
     every = {"every_n_train_steps": OPTIONS["save"]} if OPTIONS["save"] else {"every_n_epochs": 1}
     callbacks: list[Any] = [ModelCheckpoint(FOLDER, save_last=True, save_top_k=-1, **every)]
+    if OPTIONS["accumulate"] > 1:
+        callbacks = [SavesBatches()]
     if given is not None:
         from samerun.integrations.lightning import SameRun
 
@@ -120,6 +144,7 @@ def lightning() -> tuple[nn.Module, list[Any]]:
         log_every_n_steps=1,
         enable_progress_bar=False,
         enable_model_summary=False,
+        accumulate_grad_batches=OPTIONS["accumulate"],
     )
     model, last = Model(), FOLDER / "last.ckpt"
     validation = torch.utils.data.DataLoader(Noisy(), BATCH)
@@ -158,6 +183,7 @@ def transformers() -> tuple[nn.Module, list[Any]]:
     arguments = TrainingArguments(
         str(FOLDER),
         num_train_epochs=EPOCHS,
+        max_steps=-1 if OPTIONS["length"] else STEPS,
         per_device_train_batch_size=BATCH,
         dataloader_num_workers=OPTIONS["workers"],
         remove_unused_columns=False,

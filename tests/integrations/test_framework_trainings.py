@@ -107,10 +107,23 @@ def test_where_it_cannot_be_exact_it_is_refused(name: str, tmp_path: Path) -> No
 
 
 def test_gradients_that_are_accumulated_are_in_no_checkpoint(name: str, tmp_path: Path) -> None:
-    if name != "accelerate":
-        pytest.skip("of accelerate alone, whose save_state() may be called between two batches of a step")
+    if name not in ("accelerate", "lightning"):
+        pytest.skip("the others save after a step")
     options = {"samerun": 0, "loader": "samerun", "accumulate": 2}
     whole = train(name, **options, save=2)
     assert read(resume(name, tmp_path / "after", **options, save=2))["weights"] == whole["weights"]
     done = resume(name, tmp_path / "between", **options, save=3)
     assert done.returncode == 1 and "between two batches whose gradients are accumulated" in done.stderr
+
+
+def test_a_loader_without_a_length_is_refused_where_its_position_would_be_lost(
+    name: str, tmp_path: Path
+) -> None:
+    if name not in ("lightning", "transformers"):
+        pytest.skip("of the frameworks that look ahead, or count batches")
+    options = {"samerun": 0, "loader": "samerun", "length": False}
+    done = resume(name, tmp_path / "middle", **options, save=4)
+    assert done.returncode == 1 and "without a length" in done.stderr
+    if name == "lightning":
+        resumed = read(resume(name, tmp_path / "end", **options))
+        assert resumed["weights"] == train(name, **options)["weights"]

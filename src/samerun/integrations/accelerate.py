@@ -15,11 +15,6 @@ from samerun.errors import UsageError
 from samerun.integrations import training_state
 from samerun.integrations.training_state import Position
 
-_BETWEEN = (
-    "it was saved between two batches whose gradients are accumulated, and no checkpoint has those "
-    "gradients; resume one that was saved after a step, where accelerator.sync_gradients is true"
-)
-
 
 class SameRun:
     """Seeds and controls, gives the digest of a step, and makes `load_state()` exact.
@@ -61,7 +56,7 @@ class SameRun:
         inside = self._accelerator.gradient_state.in_dataloader  # a loop over a prepared one
         positions = [Position(loader, middle=True) for loader in self._loaders]
         positions += [Position(loader, middle=inside) for loader in self._accelerator._dataloaders]
-        lost = [] if self._accelerator.sync_gradients else [_BETWEEN]
+        lost = [] if self._accelerator.sync_gradients else [training_state.BETWEEN]
         return training_state.capture_ranks(positions, lost=lost)
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:

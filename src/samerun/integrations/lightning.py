@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from samerun.integrations.framework_needed import need_framework
@@ -28,8 +28,8 @@ class SameRun(Callback):
     generators and loaders' positions of every rank.
 
     A resume that cannot be exact is a StateError: from the middle of an epoch with a loader that is not
-    samerun.data.DataLoader, from a checkpoint that was made without this callback, on another number of
-    ranks.
+    samerun.data.DataLoader or that has no length, between two batches of one step, from a checkpoint that
+    was made without this callback, on another number of ranks.
     """
 
     def __init__(self, seed: int | None = None, *, mode: str = "strict") -> None:
@@ -84,9 +84,10 @@ class SameRun(Callback):
         """Keep the generators and the loaders' positions of every rank, in Lightning's own checkpoint."""
         if trainer.train_dataloader is None:
             return  # not a training: Trainer.validate() and the like
-        middle = _is_inside_epoch(trainer)
+        middle, loaders = _is_inside_epoch(trainer), _list_loaders(trainer)
         checkpoint[training_state.KEY] = training_state.capture_ranks(
-            training_state.Position(loader, middle=middle) for loader in _list_loaders(trainer)
+            [training_state.Position(loader, middle=middle) for loader in loaders],
+            lost=_list_lost(trainer, loaders) if middle else (),
         )
 
 
@@ -94,6 +95,17 @@ def _list_loaders(trainer: Any) -> list[Any]:
     """Of the training, in Lightning's order, whatever they are nested in."""
     flattened: list[Any] = CombinedLoader(trainer.train_dataloader, "min_size").flattened
     return flattened
+
+
+def _list_lost(trainer: Any, loaders: list[Any]) -> Iterator[str]:
+    """What no checkpoint of the middle of an epoch has."""
+    if trainer.fit_loop.epoch_loop.batch_progress.current.ready % trainer.accumulate_grad_batches:
+        yield training_state.BETWEEN
+    if not all(map(training_state.has_length, loaders)):
+        yield (
+            "it was saved in the middle of an epoch, and Lightning fetches a batch ahead of a loader without "
+            "a length; give the dataset (or the sampler) a __len__, or resume one of the end of an epoch"
+        )
 
 
 def _is_inside_epoch(trainer: Any) -> bool:

@@ -22,6 +22,10 @@ from samerun.errors import StateError, UsageError
 from samerun.ranks import exchange
 from samerun.state import rngs
 
+BETWEEN: Final = (
+    "it was saved between two batches whose gradients are accumulated, and no checkpoint has those "
+    "gradients; resume one that was saved after an optimizer step"
+)
 NAMES: Final = ("samerun/digest", "samerun/digest_2", "samerun/digest_3")
 KEY: Final = "samerun"  # in a checkpoint that is a dict
 _SCHEMA: Final = 1
@@ -213,6 +217,15 @@ def _put_on_cpu(tree: Any) -> Any:
     if isinstance(tree, Mapping):
         return {key: _put_on_cpu(item) for key, item in tree.items()}
     return type(tree)(map(_put_on_cpu, tree)) if type(tree) in (list, tuple) else tree
+
+
+def has_length(loader: Any) -> bool:
+    """Whether a loader says how many batches it has; an iterable dataset often does not."""
+    try:
+        len(loader)
+    except (TypeError, NotImplementedError):
+        return False
+    return True
 
 
 def seed_from_here(seed: int | None, mode: Any) -> None:

@@ -21,6 +21,9 @@ from samerun.errors import StateError
 from samerun.integrations import training_state
 
 _FILE = "samerun.pt"
+_WITHOUT_LENGTH = (
+    "the Trainer does not know where an epoch of a loader without a length ends; give the dataset a __len__"
+)
 
 
 class SameRun(TrainerCallback, ExportableState):
@@ -33,7 +36,7 @@ class SameRun(TrainerCallback, ExportableState):
     rank.
 
     A resume that cannot be exact is a StateError: from the middle of an epoch with a loader that is not
-    samerun.data.DataLoader, or from a checkpoint without samerun.pt.
+    samerun.data.DataLoader, with one that has no length, or from a checkpoint without samerun.pt.
     """
 
     def __init__(self, seed: int | None = None, *, mode: str = "strict") -> None:
@@ -89,7 +92,10 @@ class SameRun(TrainerCallback, ExportableState):
         kept = {
             "token": self._token,
             "middle": middle,
-            "ranks": training_state.capture_ranks([training_state.Position(loader, middle=middle)]),
+            "ranks": training_state.capture_ranks(
+                [training_state.Position(loader, middle=middle)],
+                lost=[] if training_state.has_length(loader) else [_WITHOUT_LENGTH],
+            ),
         }
         folder = _find_folder(args, state)
         if state.is_world_process_zero and folder.is_dir():
@@ -100,10 +106,9 @@ class SameRun(TrainerCallback, ExportableState):
 
 def _is_inside_epoch(args: Any, state: Any, loader: Any) -> bool:
     """Whether steps of this epoch are left, as the Trainer counts them; it counts none without a length."""
-    try:
-        updates = -(-len(loader) // args.gradient_accumulation_steps)
-    except (TypeError, NotImplementedError):
+    if not training_state.has_length(loader):
         return True
+    updates = -(-len(loader) // args.gradient_accumulation_steps)
     return bool(state.global_step % max(updates, 1))
 
 

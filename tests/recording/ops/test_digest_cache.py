@@ -46,6 +46,31 @@ fine = torch.empty(3).zero_().add_(1)
 fine = torch.empty(3).normal_().mul_(2)
 fine = torch.empty(3).copy_(fine).neg_()
 """
+PIECES = """
+import torch
+whole = torch.empty(4, 3)
+whole[:2] = 1
+whole[2:] = 2
+lazily = torch.empty(4, 3)
+lazily[:2] = 1
+lazily[:1].sum()
+lazily[2:] = 2
+early = torch.empty(4, 3)
+early[:2] = 1
+early.sum()
+early[2:] = 2
+column = torch.empty(4, 3)
+column[:, 1] = 1
+"""
+COLLECTS = """
+import tempfile, torch, torch.distributed as dist
+dist.init_process_group("gloo", init_method=f"file://{tempfile.mkdtemp()}/store", rank=0, world_size=1)
+received, sent = torch.empty(3), torch.empty(3)
+dist.all_gather([received], torch.ones(3))
+received.add(1)
+dist.all_reduce(sent)
+dist.destroy_process_group()
+"""
 OPTIMIZES = """
 import torch
 class Momentum(torch.optim.Optimizer):
@@ -63,11 +88,13 @@ optimizer.step()
 
 @pytest.fixture(scope="module")
 def all_rows(tmp_path_factory):
-    """Of one process: four scripts one after the other, as importing torch takes longer than all of them."""
+    """Of one process: several scripts one after the other, as importing torch takes longer than all of them."""
     trainer = Trainer(tmp_path_factory.mktemp("memory"))
-    for name, script in {"one": SCRIPT, "reads": READS, "in_place": IN_PLACE, "optimizes": OPTIMIZES}.items():
+    scripts = {"one": SCRIPT, "reads": READS, "in_place": IN_PLACE, "pieces": PIECES, "collects": COLLECTS}
+    scripts["optimizes"] = OPTIMIZES
+    for name, script in scripts.items():
         trainer.script(script, f"{name}.py")
-    trainer.script("import one, reads, in_place, optimizes")
+    trainer.script(f"import {', '.join(scripts)}")
     return trainer.rows(trainer.record("train.py", tier="ops"))
 
 
@@ -95,6 +122,17 @@ def test_memory_that_is_written_in_part_is_told_with_its_line(rows):
     assert [(row.name, row.call_site) for row in rows if row.what == "unwritten"] == [
         ("torch.empty", "one.py:7")
     ]
+
+
+def test_memory_that_is_written_in_pieces_is_told_where_it_is_read_before_the_last(all_rows):
+    found = [row.call_site for row in all_rows if row.what == "unwritten"]
+    found = [site for site in found if (site or "").startswith("pieces.py")]
+    assert found == ["pieces.py:10", "pieces.py:14"]
+
+
+def test_what_a_collective_is_given_to_write_to_is_not_read(read):
+    """What it sends is."""
+    assert read("collects") == [("c10d.allreduce_.default", "collects.py:7", "collects.py:4")]
 
 
 COPIED = """

@@ -197,7 +197,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             digested = watched.digest
         more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
         inputs, plain = self._digest_inputs((*args, *more) if more else args, digested)
-        if memory.unwritten and self.unwritten.is_read_by(operation, args, kwargs):
+        if (memory.unwritten or self.unwritten.partly) and self.unwritten.is_read_by(operation, args, kwargs):
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
@@ -271,6 +271,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         memory = self.memory
         if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
             memory.doubt()
+            if operation.receives and args and memory.unwritten:
+                memory.written(list_tensors(args[0]))
             self._hold(args, kwargs, result)
             return schema.UNHASHED, [], []
         if operation.unwritten:
@@ -289,7 +291,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _digest_written(self, operation: Operation, written: list[torch.Tensor], result: Any) -> _Outputs:
         """Of an operation that writes to its arguments: these, and its results that are new."""
         memory = self.memory
-        if memory.unwritten:
+        if memory.unwritten or self.unwritten.partly:
             self.unwritten.written_to(written)
         memory.written(written)
         parts = [memory.output(tensor, 1) for tensor in written]  # autograd counts the write after its return

@@ -45,6 +45,7 @@ _NOT_COMPUTING = frozenset(
 )
 _MOVES = frozenset({"set_", "resize_", "resize_as_"})
 _COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
+_SENDING = ("send", "allreduce", "reduce_", "barrier", "monitored_barrier")  # the others write to the first
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 
@@ -69,6 +70,7 @@ class Operation:
     copies: bool = False  # it can return before the host has the copy
     unwritten: bool = False  # its output is not initialised
     pending: bool = False  # it returns before its result is there: another thread carries out a collective
+    receives: bool = False  # what it is given first is where its result will be
     phase: str | None = None
 
     def writes_to(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -122,6 +124,7 @@ def learn(func: Any) -> Operation:
         draws=torch.Tag.nondeterministic_seeded in func.tags,
         unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
         pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
+        receives=namespace == "c10d" and not rest.startswith(_SENDING),
         phase="collective" if namespace in _COLLECTIVE else None,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,34 @@ from samerun.recording.ops.digest_cache import Memory, get_storage
 from samerun.recording.ops.op_schema import Operation, list_tensors
 from samerun.recording.recorder import Recorder
 from samerun.recording.trace.pending_record import PendingRecord
+
+_MOST_BYTES = 16 << 20  # of one piece of memory that is kept until the end of a step
+_MOST = 256  # such pieces
+
+
+class _Partly:
+    """Memory of which some was written."""
+
+    def __init__(self, storage: torch.UntypedStorage, site: str | None) -> None:
+        self.storage = storage  # kept alive: its address stays its own
+        self.site = site  # the line that allocated it
+        self._written: list[tuple[int, int]] = []  # from where to where, apart from each other, in order
+
+    def write(self, start: int, end: int) -> bool:
+        """Note that this was written; whether all of it was by now."""
+        merged: list[tuple[int, int]] = []
+        for one, two in sorted([*self._written, (start, end)]):
+            if merged and one <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(two, merged[-1][1])
+            else:
+                merged.append((one, two))
+        self._written = merged
+        begins = self.storage.data_ptr()
+        return merged[0][0] <= begins and merged[0][1] >= begins + self.storage.nbytes()
+
+    def holds(self, start: int, end: int) -> bool:
+        """Whether all of this was written."""
+        return any(one <= start and end <= two for one, two in self._written)
 
 
 class UnwrittenMemory:
@@ -21,10 +49,14 @@ class UnwrittenMemory:
         self._recorder = recorder
         self._site = site  # the line of the user's code that runs now
         self._lines: dict[int, str | None] = {}  # address of memory as it was allocated → line
-        self._partly: set[str | None] = set()  # the reported lines whose memory was written in part only
+        self.partly: dict[int, _Partly] = {}  # by the address
+        self._reported: set[str | None] = set()  # the lines whose memory was written in part only
 
     def forget(self) -> None:
-        """At the end of a step."""
+        """At the end of a step; what is not written by then is reported."""
+        for memory in self.partly.values():
+            self._report(memory.site)
+        self.partly.clear()
         self._lines = {at: self._lines.get(at) for at in self._memory.unwritten}
 
     def made(self, tensor: torch.Tensor, site: str | None) -> None:
@@ -56,14 +88,42 @@ class UnwrittenMemory:
         return moved
 
     def written_to(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Report memory that is now written in part: what is left may be read with the rest of it."""
+        """Know what is written now of such memory: what is left may be read with the rest of it."""
         for tensor in tensors:
-            if self._memory.is_unwritten(tensor):
-                storage = tensor.untyped_storage()
-                site = self._lines.get(storage.data_ptr())
-                if tensor.nbytes < storage.nbytes() and site not in self._partly:
-                    self._partly.add(site)
-                    self._recorder.sink.write(PendingRecord("unwritten", "torch.empty", call_site=site))
+            storage = get_storage(tensor)
+            if storage is None:
+                continue
+            begins = storage.data_ptr()
+            if self._memory.is_unwritten(tensor) and tensor.nbytes < storage.nbytes():
+                site = self._lines.get(begins)
+                if storage.nbytes() > _MOST_BYTES or len(self.partly) >= _MOST:
+                    self._report(site)  # it is not to live longer than the script has it
+                else:
+                    self.partly[begins] = _Partly(storage, site)
+            memory = self.partly.get(begins)
+            if memory is not None:
+                start = tensor.data_ptr()
+                if not tensor.is_contiguous():  # which parts those are is not followed
+                    self._report(memory.site)
+                    del self.partly[begins]
+                elif memory.write(start, start + tensor.nbytes):
+                    del self.partly[begins]
+
+    def _look_at_read(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Report memory that is read, and was not written in all the parts that are."""
+        for tensor in tensors:
+            storage = get_storage(tensor)
+            memory = None if storage is None else self.partly.get(storage.data_ptr())
+            if memory is not None:
+                start = tensor.data_ptr()
+                end = start + tensor.nbytes if tensor.is_contiguous() else start
+                if not memory.holds(start, end):
+                    self._report(memory.site)
+
+    def _report(self, site: str | None) -> None:
+        if site not in self._reported:
+            self._reported.add(site)
+            self._recorder.sink.write(PendingRecord("unwritten", "torch.empty", call_site=site))
 
     def made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The line that allocated the memory which an operation read though nothing had written it."""
@@ -76,10 +136,16 @@ class UnwrittenMemory:
 
     def is_read_by(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation is given such memory other than to write to it."""
-        overwritten = () if operation.computes else operation.writes_to(args, kwargs)
+        overwritten = [] if operation.computes else operation.writes_to(args, kwargs)
+        if operation.receives and args:
+            overwritten = list_tensors(args[0])
         written = {id(tensor) for tensor in overwritten}
-        return any(
-            id(tensor) not in written and self._memory.is_unwritten(tensor)
+        read = [
+            tensor
             for value in (*args, *kwargs.values())
             for tensor in list_tensors(value)
-        )
+            if id(tensor) not in written
+        ]
+        if self.partly:
+            self._look_at_read(read)
+        return any(map(self._memory.is_unwritten, read))

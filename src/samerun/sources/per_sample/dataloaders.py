@@ -117,7 +117,7 @@ class _InForce:
     def name_pass(self, of: _Begin, first: int, begun: BegunStates | None) -> PassStreams:
         """The streams of a pass, of whose first indices this is a hash."""
         if of.in_workers:  # torch seeds all three from the base seed
-            drawn_from: list[tuple[Any, ...]] = [(of, first)] * 3
+            drawn_from: list[tuple[Any, ...]] = [(of._replace(kind=""), first)] * 3
         else:
             drawn_from = [(of.share, of.epoch, first, *place) for place in seeder.find_places()]
             if seeder.may_swap():  # when another thread begins one is another time in each run
@@ -155,10 +155,10 @@ class _InForce:
 
     def _name_new(self, of: _Begin) -> Stream:
         here = of.share or 0
-        if of.epoch and not self._meet("epoch", here, of.epoch):
+        if of.epoch and not self._meet("epoch", here, of.epoch, of.kind):
             return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), of.epoch)
         first = Stream(self.seed, "worker", "pass", here, of.base_seed)
-        before = self._meet("pass", here, of.base_seed, of.later, of.in_workers)
+        before = self._meet("pass", here, of.base_seed, of.later, of.in_workers, of.kind)
         stream = first.child("again", before) if before else first
         return stream.child("later", of.later) if of.later else stream
 
@@ -182,6 +182,7 @@ class _Begin(NamedTuple):
     epoch: int  # that a sampler was set to
     in_workers: bool
     share: int | None  # of the data that it goes over; None: no sampler is known to share it out
+    kind: str  # of the loader: a pass of another one, in `isolate_rng()`, say, does not count for this one
 
 
 def _get_torch_seed() -> int:
@@ -303,10 +304,10 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     iterator._samerun_later = later
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
     base_seed, samplers, in_workers = iterator._base_seed, find_samplers(loader), iterator._num_workers > 0
-    begun = iterator._samerun_begun
+    begun, kind = iterator._samerun_begun, _describe_kind(loader)
 
     def name(first: int) -> PassStreams:
-        of = _Begin(base_seed, later, samplers.find_epoch(), in_workers, samplers.find_share())
+        of = _Begin(base_seed, later, samplers.find_epoch(), in_workers, samplers.find_share(), kind)
         return _controls[-1].name_pass(of, first, begun)
 
     iterator._samerun_pass = Pass(
@@ -319,8 +320,16 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
 
 def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> PassStreams:
     epoch = find_samplers(loader).find_epoch()
-    of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0, None)
+    of = _Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0, None, _describe_kind(loader))
     return _controls[-1].name_pass(of, 0, begun)
+
+
+def _describe_kind(loader: Any) -> str:
+    """What a loader that is made anew in each epoch has in common with the one before."""
+    kinds = [
+        type(getattr(loader, name, None)).__qualname__ for name in ("dataset", "sampler", "batch_sampler")
+    ]
+    return " ".join([*kinds, repr(getattr(loader, "batch_size", None))])
 
 
 def _find_owner(kind: type) -> type:
