@@ -88,7 +88,7 @@ optimizer.step()
 
 @pytest.fixture(scope="module")
 def all_rows(tmp_path_factory):
-    """Of one process: several scripts one after the other, as importing torch takes longer than all of them."""
+    """Of one process: several scripts in turn, as importing torch takes longer than all of them."""
     trainer = Trainer(tmp_path_factory.mktemp("memory"))
     scripts = {"one": SCRIPT, "reads": READS, "in_place": IN_PLACE, "pieces": PIECES, "collects": COLLECTS}
     scripts["optimizes"] = OPTIMIZES
