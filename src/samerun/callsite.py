@@ -153,6 +153,11 @@ def is_samerun(frame: FrameType | None) -> bool:
     return own
 
 
+def is_a_source(frame: FrameType | None) -> bool:
+    """Whether a frame is a source of samerun's at work."""
+    return frame is not None and frame.f_code.co_filename.startswith(_SOURCES)
+
+
 def call_site(frame: FrameType) -> str:
     """`path.py:line`: relative to the folder of the run, or to site-packages for an installed program."""
     name = _find_file(frame)

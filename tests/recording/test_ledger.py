@@ -13,6 +13,7 @@ import pytest
 from trainer import Trainer
 
 from samerun.comparing.draw_ledger import build_ledger
+from samerun.runs.plan import Control
 
 SCRIPT = """
 import copy, pickle, random, sys
@@ -213,3 +214,18 @@ def test_a_seed_reaches_a_function_that_somebody_held_before(held, tmp_path):
     expected = numpy.random.RandomState(0).normal(size=2).tolist()
     assert [float(word) for word in done.stdout.split()[:2]] == expected
     assert not (tmp_path / "recording-error.txt").exists()
+
+
+def test_what_a_control_draws_to_make_a_seed_is_no_draw_of_the_scripts(tmp_path) -> None:
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import os, random, numpy as np, torch
+        rng, own = np.random.default_rng(), random.Random()
+        token = os.urandom(4)
+        torch.nn.Linear(1, 1)(torch.tensor([[rng.random() + own.random()]])).sum().backward()
+        """
+    )
+    run = trainer.record("train.py", tier="ops", control=Control(mode="strict"))
+    drawn = [(row.name, row.call_site) for row in trainer.rows(run, "draw")]
+    assert sorted(drawn) == [("numpy-generator", "train.py:5"), ("python-random:generator", "train.py:5")]

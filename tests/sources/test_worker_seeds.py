@@ -371,7 +371,10 @@ def test_what_several_workers_of_a_pool_drew_is_named_at_the_line_that_seeds_the
 
     found = source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(TWO, 1, 2)))
     assert found.call_site == "data.py:11" and "data.py:16" in found.text
-    assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2))) is None
+    # each draws the same, for other tasks
+    alike = source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2)))
+    assert (alike.call_site, alike.strength) == ("data.py:11", 0.4) and "other numbers" not in alike.text
+    assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2), what="loss")) is None
     assert source.recognise(batch(a=of_run(ONE, 1), b=of_run(TWO, 1))) is None  # one worker: no race
 
 

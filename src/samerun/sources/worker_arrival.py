@@ -106,10 +106,12 @@ class WorkerArrival(Source):
         arrived = rows.list_racing(difference, "arrival")
         taken = [row for row in arrived if row.name != completion_order.LOADER]
         drawn = origin is not None and origin.draws and not origin.draws_other_size
-        if not taken or drawn or (origin is not None and origin.makes_it):
+        if not taken or (origin is not None and origin.makes_it):
             return None
         if (seeded := self._seeded(difference, taken)) is not None:
             return seeded
+        if drawn:
+            return None
         if any(rows.find_first_differing(difference, what) for what in ("seed", "listing")):
             return None
         if rows.has_changed_file(difference):

@@ -143,19 +143,26 @@ def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
         return Evidence(WorkerSeeds.id, Strength.PLAUSIBLE, text, origin.call_site, _BY_TASK)
     if origin is not None and origin.makes_it:
         return None
-    workers = {row.process for row in difference.a.rows("draw") if takes_tasks(row.process)}
+    draws = [row for row in difference.a.rows("draw") if takes_tasks(row.process)]
+    workers = {row.process for row in draws}
     by_task = {_SEEDED_BY.get(str(name), name) for name in rows.list_seeded_by_task(difference)}
     differing = (row for row in rows.list_differing(difference, "draw") if row.process in workers)
     drawn = next((row for row in differing if row.name not in by_task), None)
+    strength, others = Strength.SEEN, "other numbers in each run: "
+    of_data = difference.what in ("batch", "input", "operation")
+    if drawn is None and of_data and not rows.is_explained(difference):
+        # Each worker draws the same in both runs, for other tasks.
+        drawn = next((row for row in draws if row.name not in by_task), None)
+        strength, others = Strength.PLAUSIBLE, "and "
     if drawn is None or len(workers) < 2:
         return None
     seed = next((row for row in difference.a.rows("seed") if row.process in workers), None)
     seeded = f", which are seeded at {seed.call_site}" if seed is not None else ""
     text = (
-        f"workers of a pool{seeded} draw from {drawn.name} at {drawn.call_site}, other numbers in each run: "
-        "which of them takes a task is a race"
+        f"workers of a pool{seeded} draw from {drawn.name} at {drawn.call_site}, {others}which of them "
+        "takes a task is a race"
     )
-    return Evidence(WorkerSeeds.id, Strength.SEEN, text, (seed or drawn).call_site, _BY_TASK)
+    return Evidence(WorkerSeeds.id, strength, text, (seed or drawn).call_site, _BY_TASK)
 
 
 def _find_seeded_in_worker(difference: Difference) -> Row | None:

@@ -6,13 +6,14 @@ before. Draws from torch's generators are operations, and recorded as such, exce
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import json
 import random
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xxhash import xxh3_128
@@ -83,6 +84,15 @@ class Draws:
             return result
         finally:
             self._inside.busy = False
+
+    @contextlib.contextmanager
+    def unheard(self) -> Iterator[None]:
+        """What is drawn meanwhile is not the script's."""
+        before, self._inside.busy = self._inside.busy, True
+        try:
+            yield
+        finally:
+            self._inside.busy = before
 
     def _meet(self, generator: Generator, function: str, caller: types.FrameType | None) -> _DrawCount | None:
         try:
@@ -333,15 +343,18 @@ def _wrap_function(draws: Draws, generator: Generator, label: str) -> Around:
 
 def _wrap_method(draws: Draws, label: str, generator: Callable[[Any], Generator | None]) -> Around:
     def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        of = generator(args[0]) if args else None
+        of, caller = generator(args[0]) if args else None, callsite.find_caller(2)
         if of is None:
             return original(*args, **kwargs)
+        if callsite.is_a_source(caller):  # a control makes a seed, by a generator of its own
+            with draws.unheard():
+                return original(*args, **kwargs)
         return draws.through(
             of,
             label,
             functools.partial(original, *args, **kwargs),
             lambda result: args[1:2] if result is None else result,
-            callsite.find_caller(2),
+            caller,
         )
 
     return drawn
