@@ -414,3 +414,30 @@ def test_a_generator_that_each_spawned_process_makes_anew_gets_no_constant(
     else:
         made = program.patch("numpy-generator", row)
         assert "default_rng(0)" in made.files["augment.py"], made.cannot
+
+
+NAMED_RUNS = """
+    import sys, uuid
+    import torch
+    SHARED = uuid.uuid4().int % 2**31
+    class Run:
+        def __init__(self):
+            self.id = uuid.uuid4().hex
+            self.seed = int(self.id[:7], 16)
+        def fit(self):
+            torch.manual_seed({seed})
+            return torch.rand(2)
+    if __name__ == "__main__":
+        print([Run().fit() for _ in range(int(sys.argv[1]))])
+"""
+
+
+@pytest.mark.parametrize("seed, draws", [("self.seed", True), ("SHARED", False)])
+def test_a_seed_that_each_object_has_of_its_own_is_drawn(tmp_path: Path, seed: str, draws: bool) -> None:
+    """It ran once here, for one object; what all of them share is one number for all."""
+    program = Program(tmp_path, NAMED_RUNS.format(seed=seed))
+    made = program.at("self.id = uuid" if draws else "SHARED =")
+    at = program.at("torch.manual_seed")
+    rows = [differing("entropy", "uuid.uuid4", made), differing("seed", "torch.manual_seed", at)]
+    text = program.patch("os-entropy", *rows, site=at).files["train.py"]
+    assert (f"torch.manual_seed({DRAW})" in text) is draws

@@ -152,6 +152,49 @@ def test_a_set_that_is_gone_through_at_several_places_is_sorted_as_it_is_made(tm
     assert made.endswith("+CLASSES = sorted({label for label, _ in ROWS}, key=str)")
 
 
+DATA = {
+    "files": (
+        """
+        from pathlib import Path
+        images = {p.stem: p for p in Path("images").iterdir()}
+        labels = {p.stem: p for p in Path("labels").iterdir()}
+        samples = []
+        for name in set(images) & set(labels):
+            samples.append(images[name])
+        """,
+        "for name in sorted(set(images) & set(labels), key=lambda name: ",
+    ),
+    "cut": (
+        """
+        users = list({f"{site}-{n}" for site in ("berlin", "oslo") for n in range(40)})
+        test, rest = users[:40], users[40:]
+        """,
+        'users = sorted({f"{site}-{n}" for site in ("berlin", "oslo") for n in range(40)}, key=lambda name: ',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_set_that_mixes_the_data_does_so_in_every_run(tmp_path: Path, name: str) -> None:
+    """Sorted, all of one class would come first, and the test set would hold nothing else."""
+    text, line = DATA[name]
+    program = Program(tmp_path, text)
+    made = program.patch("hash-seed")
+    key = "hashlib.sha256(str(name).encode()).digest())"
+    assert made.files, made.cannot
+    assert line + (key.replace("str(name)", "name") if name == "cut" else key) in made.files["train.py"]
+    assert made.costs == ()
+    if name == "cut":
+        scope: dict = {}
+        exec(made.files["train.py"], scope)
+        assert 10 < sum(user.startswith("berlin") for user in scope["test"]) < 30
+
+
+def test_a_loop_over_a_set_has_the_order_of_its_names_as_the_price(tmp_path: Path) -> None:
+    for text, count in ((SETS["for"][0], 1), (SETS["enumerate"][0], 0)):
+        assert len(Program(tmp_path, WORDS + text).patch("hash-seed").costs) == count
+
+
 def test_where_only_a_set_can_stand_each_place_is_sorted(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

@@ -804,6 +804,27 @@ def test_a_generator_that_a_dataclass_makes(tmp_path: Path) -> None:
     assert "+np.random.seed(0)" in lines
 
 
+def test_so_is_one_of_pythons(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import random
+        from dataclasses import dataclass, field
+
+        @dataclass
+        class Jitter:
+            rng: random.Random = field(default_factory=random.Random)
+
+        both = Jitter(), Jitter()
+        """,
+    )
+    row = equal("unseeded", "os-entropy", program.at("both = "))
+    lines = program.mended("os-entropy", row, row, site=program.at("rng: ")).splitlines()
+    made = "lambda: random.Random(random.getrandbits(64))"
+    assert f"+    rng: random.Random = field(default_factory={made})" in lines
+    assert "+random.seed(0)" in lines
+
+
 HELD = """
 import random
 import torch

@@ -353,3 +353,30 @@ def list_seeded(pools: Any) -> list[list[list[float]]]:
 
 def find_repeats(pools: Any) -> list[list[bool]]:
     return [[each == other for other in list_seeded(pools)] for each in list_seeded(pools)]
+
+
+UNSEEDED = """
+import multiprocessing, os, random
+import numpy as np
+import torch
+
+def task(number):
+    return round(np.random.rand() + random.random(), 6)
+
+if __name__ == "__main__":
+    random.random(), np.random.rand()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(task, range(8), chunksize=1), flush=True)
+"""
+
+
+def test_alone_it_is_not_named_by_generators_that_nobody_seeded(tmp_path: Path) -> None:
+    """A diagnosis controls it with the sources found so far, and the parent's generators are left alone."""
+    trainer = Trainer(tmp_path)
+    trainer.script(UNSEEDED)
+    drawn = []
+    for only in (("worker-seeds",), ("worker-seeds",), ()):
+        run = trainer.record("train.py", control=Control(only=only) if only else None)
+        drawn.append((run.path / "output.txt").read_text())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(json.loads(drawn[0]))) == 8

@@ -36,6 +36,7 @@ class Wrap:
     before: str
     after: str
     imports: tuple[str, ...] = ()
+    cost: str = ""  # what the user pays for it
 
 
 @dataclass(frozen=True)

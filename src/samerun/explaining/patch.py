@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.editing.diff import carry_text, format_unified
-from samerun.editing.edit import Change, Edit, NoEdit, Unfaithful, Wrap
+from samerun.editing.edit import Change, Edit, NoEdit, Opening, Unfaithful, Wrap
 from samerun.editing.merge_edits import merge_edits
 from samerun.editing.replacing import write_anew
 from samerun.editing.user_program import Code, encode_text
@@ -153,7 +153,8 @@ def _explain_outside(site: str | None, folder: Path) -> str | None:
 
 def _list_costs(edits: Mapping[str, Sequence[Edit]], sources: Collection[str]) -> tuple[str, ...]:
     made = [edit for source, some in edits.items() if source in sources for edit in some]
-    return tuple(dict.fromkeys(edit.cost for edit in made if isinstance(edit, Change) and edit.cost))
+    priced = [edit for edit in made if not isinstance(edit, Opening) and edit.cost]
+    return tuple(dict.fromkeys(edit.cost for edit in priced))
 
 
 def _locate_edits(

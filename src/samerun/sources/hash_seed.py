@@ -42,6 +42,7 @@ class HashSeed(Source):
         "no edit is known that puts a set of the script, or a hash(), in order: start python with "
         f"{VARIABLE}=0 in its environment, since a running process cannot change it"
     )
+    reaches_all = True
     kind = Kind.ORDER
     when_late = "warn"  # most trainings do not feel it
     variables = (VARIABLE,)

@@ -52,7 +52,7 @@ class OsEntropy(World):
 
     id = "os-entropy"
     gives = re.compile(
-        r"posix\.(urandom|getrandom)|os\.(urandom|getrandom)|secrets\..*|uuid\.uuid[14]|random\.SystemRandom\b.*"
+        r"posix\.(urandom|getrandom)|os\.(urandom|getrandom)|secrets\..*|uuid\.uuid[14]|random\.(System)?Random\b.*"
     )
     summary = "the script draws from the operating system's entropy, which never repeats"
     advice = "random.Random(0) in the place of random.Random(), SystemRandom, secrets, uuid4, os.urandom"

@@ -121,6 +121,7 @@ class Source(ABC):
     in_own_code: ClassVar[bool] = (
         False  # its control holds there alone: libraries go on reading the real value
     )
+    reaches_all: ClassVar[bool] = False  # where its control does not help, an edit that does is another's
     # Each operation recorded makes it so slow that it seldom happens: whole runs at tier steps confirm it.
     hides: ClassVar[bool] = False
     evidence: ClassVar[str] = ""  # the rows (a word of runs.schema.EVIDENCE) that say that the script uses it

@@ -255,7 +255,12 @@ class Candidates:
             return findings
         before = {item.source for item in self._already_refuted}
         unreached = (cause for cause in findings.causes if self._is_unreached(cause))
-        new = [cause for cause in (*findings.ruled_out, *unreached) if cause.source not in before]
+        known = find_sources()
+        new = [
+            cause
+            for cause in (*findings.ruled_out, *unreached)
+            if cause.source not in before and not known[cause.source].reaches_all
+        ]
         for cause in new[:_MOST_EDITED]:
             settled.edited.add(cause.source)
             if self._edits((cause.source,)) and self._mends(self.trial((cause.source,), 3)):

@@ -154,7 +154,9 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
     if base is None or base[0] is not file or not isinstance(parent, (ast.Call, ast.For, ast.comprehension)):
         return []
     whole, some = file.said(base[1]), file.said(node)
-    if not isinstance(base[1], ast.Call):  # where an element can come twice
+    if isinstance(base[1], ast.SetComp):  # of what is made of each: the same, in order
+        whole = f"dict.fromkeys({whole[1:-1].strip()})"
+    elif not isinstance(base[1], ast.Call):  # where an element can come twice
         whole = f"dict.fromkeys({whole})"
     inner = f"item for item in {whole} if item in {some}"
     if isinstance(parent, ast.Call) and file.called(parent) == "list" and parent.args == [node]:
@@ -181,7 +183,7 @@ def _find_base(code: Code, place: Place, depth: int) -> Place | None:
     if isinstance(node, ast.SetComp) and len(node.generators) == 1:
         loop = node.generators[0]
         if ast.unparse(node.elt) != ast.unparse(loop.target):
-            return None
+            return place if _can_repeat(file, loop.iter) else None
         inner = (file, loop.iter)
         if sets.is_set(code, inner):
             return _find_base(code, inner, depth + 1)

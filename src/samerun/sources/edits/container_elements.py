@@ -16,6 +16,7 @@ _SAME_ELEMENTS = frozenset({"union", "intersection", "difference", "symmetric_di
 _LEFT_ONES = (ast.Sub, ast.BitAnd, ast.Mult)  # operators that give nothing of their right side
 _OF_TEXTS = frozenset({"split", "splitlines", "listdir"})
 _OF_MODULES = frozenset({"parameters", "modules", "children", "buffers"})
+_OF_EACH_MODULE = frozenset({"weight", "bias"})
 _TEXT = frozenset(
     """split splitlines listdir strip lower upper replace join format decode read read_text readline group
     title casefold lstrip rstrip removesuffix removeprefix capitalize hex hexdigest""".split()  # noqa: SIM905 - words
@@ -84,7 +85,7 @@ class _Search:
             return self.elements((file, node.value))
         if not isinstance(node, (ast.Name, ast.Attribute)) or _is_annotated_text(file, node):
             return [place]
-        if _is_self(file, node):
+        if _is_self(file, node) or _is_parameter(file, node):
             return [place]
         if self._has_been_seen(node, False):
             return []
@@ -170,6 +171,8 @@ def binds(target: ast.expr, name: str) -> bool:
 
 def _is_text(code: Code, place: Place) -> bool:
     file, node = place
+    if _is_parameter(file, node):
+        return False
     if isinstance(node, (ast.JoinedStr, ast.Name, ast.Attribute)) and not _is_self(file, node):
         return True  # a name that is left is annotated as a text
     if isinstance(node, ast.Constant):
@@ -187,13 +190,22 @@ def _is_self(file: File, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self" and file.owner(node) is not None
 
 
+def _is_parameter(file: File, node: ast.expr) -> bool:
+    """Whether it is a tensor of the modules that a loop goes through: `m.weight for m in net.modules()`."""
+    if not isinstance(node, ast.Attribute) or node.attr not in _OF_EACH_MODULE:
+        return False
+    name = node.value
+    through = _find_gone_through(file, name) if isinstance(name, ast.Name) else None
+    return isinstance(through, ast.Call) and get_last_name(through) in ("modules", "children")
+
+
 def _is_object(code: Code, place: Place) -> bool:
     file, node = place
     if _is_self(file, node):
         owner = file.owner(node)
         return owner is not None and is_hashed_by_address(owner)
     if not isinstance(node, ast.Call):
-        return False
+        return _is_parameter(file, node)
     if file.called(node) == "object" or get_last_name(node) in _OF_MODULES:
         return True
     classes = (item for other in code.files for item in other.every(ast.ClassDef))

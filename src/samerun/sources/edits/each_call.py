@@ -211,12 +211,28 @@ def _varies(
     if any(values.total() > 1 for values in given.values()):
         return False  # the same each time
     before = file.text[edit.start : edit.end]
-    if not _OF_EACH_CALL.search(before) and not any(row.what in ("unseeded", "entropy") for row in rows):
+    drawn = any(row.what in ("unseeded", "entropy") for row in rows)
+    if not (_OF_EACH_CALL.search(before) or drawn or _is_made_of_such(code, file, node)):
         return False
     counts = Counter((row.process, row.what, row.name) for row in rows)
     if max(counts.values(), default=0) > 1:
         return True
     return not runs_once(code, file, node)  # with other arguments it may run again, where it ran once here
+
+
+def _is_made_of_such(code: Code, file: File, node: ast.AST) -> bool:
+    """Whether a seed comes, by names and attributes, from a call that gives another value each time it runs.
+
+    One that runs once gives one value, which all that is made of it shares.
+    """
+    if not isinstance(node, ast.expr):
+        return False
+    behind = find_behind(
+        code,
+        (file, node),
+        lambda other, part: isinstance(part, ast.Call) and _OF_EACH_CALL.search(other.said(part)) is not None,
+    )
+    return any(not runs_once(code, *place) for place in behind)
 
 
 def find_node(file: File, edit: Change) -> ast.AST | None:

@@ -12,10 +12,11 @@ from samerun.editing.edit import Edit, Opening, Unfaithful
 from samerun.editing.edit_builders import call_instead, replace_node
 from samerun.editing.import_names import write_name
 from samerun.editing.run_counts import runs_once
-from samerun.editing.source_file import File
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
+from samerun.sources.edits.field_factories import seed_factories
 from samerun.sources.evidence import rows
 
 # What draws like it from Python's global generator.
@@ -60,6 +61,10 @@ def seed_line(
     """
     edits: list[Edit] = []
     file, calls = code.calls(site)
+    if classes := {node.name for other in code.files for node in other.every(ast.ClassDef)}:
+        made = not classes.isdisjoint(map(get_last_name, calls))
+        if made and (fields := seed_factories(code, _MAKERS[:1], "random.getrandbits", "64")):
+            return [*fields, *_seed_at_start(difference, site)]
     for call in calls:
         name = file.called(call)
         if name in _MAKERS:
@@ -74,6 +79,11 @@ def seed_line(
                 assert isinstance(maker, ast.Call)
                 if in_worker:
                     edits += _draw_from_module(file, call, call.func.attr, difference)
+                elif _may_be_copied(code, other, maker, call.func.attr):
+                    edits += [
+                        call_instead(file, call, f"random.{call.func.attr}"),
+                        *_seed_at_start(difference, site),
+                    ]
                 else:
                     often = not runs_once(code, other, maker)
                     edits += _seed_generator(code, other, maker, often, difference, site)
@@ -89,6 +99,12 @@ def _draw_from_module(file: File, call: ast.Call, method: str, difference: Diffe
     seeded = seeds.is_seeded(difference, "torch.manual_seed")
     opening = [] if seeded else [Opening("torch.manual_seed", "(0)")]
     return [call_instead(file, call, f"random.{method}"), *opening]
+
+
+def _may_be_copied(code: Code, file: File, maker: ast.Call, method: str) -> bool:
+    """Whether workers may get copies of a generator that had no state; with other arguments, if not here."""
+    loads = any(get_last_name(call) == "DataLoader" for each in code.files for call in each.every(ast.Call))
+    return loads and file.called(maker) != "random.Random" and method in _FUNCTIONS
 
 
 def _is_unseeded(file: File, node: ast.expr) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
-from samerun.editing.edit import NoEdit
+from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.edit_builders import replace_node
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import get_last_name
 from samerun.editing.user_program import Code
 
@@ -33,3 +36,18 @@ def find_factory(code: Code, site: str | None, gives: re.Pattern[str]) -> str | 
         if item.arg in _FACTORIES and gives.fullmatch(other.dotted(item.value))
     }
     return found.pop() if len(found) == 1 else None
+
+
+def seed_factories(code: Code, makers: Collection[str], draw: str, arguments: str) -> list[Edit]:
+    """`default_factory=MAKER` becomes `lambda: MAKER(DRAW(ARGUMENTS))` at each field; [] where there is none.
+
+    Each instance has a generator of its own: one constant would make them all alike.
+    """
+    edits: list[Edit] = []
+    for file in code.files:
+        for item in file.every(ast.keyword):
+            if item.arg in _FACTORIES and file.dotted(item.value) in makers:
+                name, missing = write_name(file, draw, item.value)
+                text = f"lambda: {file.said(item.value)}({name}({arguments}))"
+                edits.append(replace_node(file, item.value, text, missing))
+    return edits

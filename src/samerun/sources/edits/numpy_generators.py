@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from samerun.editing.edit import Edit, NoEdit, Opening
-from samerun.editing.edit_builders import replace_node
 from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
 from samerun.sources.edits.environments import explain_unseeded, seed_environment
+from samerun.sources.edits.field_factories import seed_factories
 from samerun.sources.edits.library_calls import seed_library_calls
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -51,17 +51,7 @@ def find_makers(code: Code, row: Row) -> tuple[File, list[ast.Call]]:
 
 
 def _seed_factories(code: Code, difference: Difference) -> list[Edit]:
-    """`default_factory=np.random.default_rng` becomes `lambda: np.random.default_rng(np.random.randint(…))`.
-
-    Each instance has a generator of its own: one constant would make them all alike.
-    """
-    edits: list[Edit] = []
-    for file in code.files:
-        for item in file.every(ast.keyword):
-            if item.arg == "default_factory" and file.dotted(item.value) in _MAKERS:
-                draw, missing = write_name(file, "numpy.random.randint", item.value)
-                text = f"lambda: {file.said(item.value)}({draw}(2**31))"
-                edits.append(replace_node(file, item.value, text, missing))
+    edits = seed_factories(code, _MAKERS, "numpy.random.randint", "2**31")
     if edits and not seeds.is_seeded(difference, "np.random.seed"):
         edits.append(Opening("numpy.random.seed", "(0)"))
     return edits

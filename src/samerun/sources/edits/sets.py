@@ -6,17 +6,19 @@ import ast
 import builtins
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from samerun.editing import set_uses
 from samerun.editing.data_flow import Place, find_behind, find_functions, find_given
-from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.editing.edit_builders import replace_node
 from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
-from samerun.sources.edits import seeds, sort_before_use
+from samerun.sources.edits import listings, seeds, sort_before_use
 from samerun.sources.edits.container_elements import are_objects, are_texts, binds, is_text
+from samerun.sources.edits.sort_before_use import Key
 
 _MAKERS = frozenset({"set", "frozenset"})
 _BUILTINS = frozenset(dir(builtins))
@@ -27,6 +29,10 @@ _TAKE_SETS = frozenset(  # in any order: methods of sets and lists, and what onl
 _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filter", "next"])
 _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
+)
+_COST = (
+    "what came in the order of a set comes in that of its names: where that order mixed the data, shuffle it "
+    "with a seeded generator"
 )
 _DEEPEST = 5
 _WAITS = frozenset({"concurrent.futures.wait", "asyncio.wait"})
@@ -209,9 +215,51 @@ def _is_looked_at(file: File, node: ast.expr) -> bool:
 
 
 def put_in_order(place: Place, code: Code) -> list[Edit]:
-    """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
+    """`sorted(…)` around a set; by `str` where its elements may not be comparable.
+
+    Names of files, and what is then cut in parts, are put in the order of a hash: sorted, the classes
+    `cat_1, cat_2, …, dog_1, …` would come one after the other, where a set mixes them.
+    """
     file, node = place
-    return sort_before_use.sort_node(file, node, sort_before_use.Key("" if are_texts(code, place) else "str"))
+    texts, numbered = are_texts(code, place), _is_numbered(file, node)
+    if not numbered and (_is_of_files(code, place) or _is_cut(file, node)):
+        sha256, imports = write_name(file, "hashlib.sha256", node)
+        name = "name" if texts else "str(name)"
+        key = Key(f"lambda name: {sha256}({name}.encode()).digest()", imports)
+        return sort_before_use.sort_node(file, node, key)
+    cost = "" if numbered else _COST
+    edits = sort_before_use.sort_node(file, node, Key("" if texts else "str"))
+    return [edit if isinstance(edit, Opening) else replace(edit, cost=cost) for edit in edits]
+
+
+def _is_numbered(file: File, node: ast.expr) -> bool:
+    """Whether each element gets a number, or a key: the order of a vocabulary mixes nothing."""
+    for outer in file.around(node):
+        if isinstance(outer, ast.DictComp) or file.called(outer) == "enumerate":
+            return True
+        if isinstance(outer, ast.stmt):
+            break
+    return False
+
+
+def _is_of_files(code: Code, place: Place) -> bool:
+    """Whether the elements of a set come from the listing of a folder."""
+    return bool(find_behind(code, place, listings.lists))
+
+
+def _is_cut(file: File, node: ast.expr) -> bool:
+    """Whether the list that is made of a set is cut in parts: the first of it are the test set."""
+    made = file.parent(node)
+    target = file.parent(made) if isinstance(made, ast.Call) and file.called(made) == "list" else None
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.slice, ast.Slice)
+    if not isinstance(target, ast.Assign):
+        return False
+    names = {item.id for item in target.targets if isinstance(item, ast.Name)}
+    return any(
+        isinstance(item.slice, ast.Slice) and isinstance(item.value, ast.Name) and item.value.id in names
+        for item in file.every(ast.Subscript)
+    )
 
 
 def make_hashes_constant(code: Code, *, all_of_them: bool) -> list[Edit]:

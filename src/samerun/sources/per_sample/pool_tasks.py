@@ -138,7 +138,10 @@ class PoolStreams:
         keyed = seeder.draw_entropy()  # the pool is a task's own
         if keyed is not None:
             return PassStreams.all_of(Stream(keyed, "pool"))
-        states = [(generator.digest() or b"").hex() for generator in _list_imported()]
+        # One that is not controlled may have been seeded by nobody: its state is another one in each run.
+        begun = seeder.count_seedings()
+        held = [each for each in _list_imported() if begun.get(each.id)]
+        states = [(generator.digest() or b"").hex() for generator in held]
         new = Stream(
             self._seed, "pool", next(self._numbers), *resumed.get_path(), *lineage.get_path(), *states
         )
