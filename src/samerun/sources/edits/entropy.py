@@ -75,19 +75,26 @@ def seed_line(
         elif name == "uuid.uuid4":
             edits += [*_make_identifier(file, call), *_seed_at_start(difference, site)]
         elif isinstance(call.func, ast.Attribute) and not name:
-            for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
-                assert isinstance(maker, ast.Call)
-                if in_worker:
-                    edits += _draw_from_module(file, call, call.func.attr, difference)
-                elif _may_be_copied(code, other, maker, call.func.attr):
-                    edits += [
-                        call_instead(file, call, f"random.{call.func.attr}"),
-                        *_seed_at_start(difference, site),
-                    ]
-                else:
-                    often = not runs_once(code, other, maker)
-                    edits += _seed_generator(code, other, maker, often, difference, site)
+            edits += _seed_behind(code, file, call, difference, site, in_worker=in_worker)
     return list(dict.fromkeys(edits))
+
+
+def _seed_behind(
+    code: Code, file: File, call: ast.Call, difference: Difference, site: str, *, in_worker: bool
+) -> list[Edit]:
+    """The edits for a draw by a generator that was made elsewhere."""
+    assert isinstance(call.func, ast.Attribute)
+    method, edits = call.func.attr, list[Edit]()
+    for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
+        assert isinstance(maker, ast.Call)
+        if in_worker:
+            edits += _draw_from_module(file, call, method, difference)
+        elif _may_be_copied(code, other, maker, method):
+            edits += [call_instead(file, call, f"random.{method}"), *_seed_at_start(difference, site)]
+        else:
+            often = not runs_once(code, other, maker)
+            edits += _seed_generator(code, other, maker, often, difference, site)
+    return edits
 
 
 def _draw_from_module(file: File, call: ast.Call, method: str, difference: Difference) -> list[Edit]:
