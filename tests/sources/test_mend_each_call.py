@@ -441,3 +441,68 @@ def test_a_seed_that_each_object_has_of_its_own_is_drawn(tmp_path: Path, seed: s
     rows = [differing("entropy", "uuid.uuid4", made), differing("seed", "torch.manual_seed", at)]
     text = program.patch("os-entropy", *rows, site=at).files["train.py"]
     assert (f"torch.manual_seed({DRAW})" in text) is draws
+
+
+TABLE = """
+    import random, sys
+    import numpy as np
+    import torch
+    SEEDERS = [random.seed, np.random.seed, torch.manual_seed]
+    def reset(seed):
+        for function in SEEDERS:
+            function(seed)
+    def fit(number):
+        reset({seed})
+        rng = np.random.default_rng()
+        return rng.random()
+    if __name__ == "__main__":
+        print({members})
+"""
+
+
+@pytest.mark.parametrize(
+    "seed, members, refused",
+    [
+        ("42", "[fit(number) for number in range(int(sys.argv[1]))]", True),
+        ("number", "[fit(number) for number in range(int(sys.argv[1]))]", False),  # each has its own
+        ("42", "fit(0)", False),
+    ],
+)
+def test_what_may_be_seeded_alike_again_gives_no_draws(
+    tmp_path: Path, seed: str, members: str, refused: bool
+) -> None:
+    """One member was trained here; of several, all would draw what the first one does."""
+    program = Program(tmp_path, TABLE.format(seed=seed, members=members))
+    made = program.at("default_rng")
+    at = program.at("function(seed)")
+    rows = [equal("seed", name, at) for name in ("random.seed", "np.random.seed", "torch.manual_seed")]
+    rows.append(equal("unseeded", "numpy-generator", made))
+    if refused:
+        assert "alike again and again" in program.refused("numpy-generator", *rows)
+    else:
+        assert program.patch("numpy-generator", *rows).files
+
+
+CLIENTS = """
+    import uuid, zlib
+    import torch
+    class Client:
+        def __init__(self):
+            self.tag = f"client-{uuid.uuid4()}"
+            self.rng = torch.Generator().manual_seed(zlib.crc32(self.tag.encode()))
+    torch.manual_seed(0)
+    clients = [Client() for _ in range(1)]
+"""
+
+
+def test_clients_that_are_seeded_by_names_of_their_own_draw_their_seeds(tmp_path: Path) -> None:
+    program = Program(tmp_path, CLIENTS)
+    at = program.at("zlib.crc32")
+    rows = [
+        differing("entropy", "uuid.uuid4", program.at("self.tag =")),
+        differing("seed", "torch.Generator.manual_seed", at),
+        equal("seed", "torch.manual_seed", program.at("torch.manual_seed(0)")),
+    ]
+    text = program.patch("os-entropy", *rows, site=at).files["train.py"]
+    assert "manual_seed(0)\n    clients" in text or "manual_seed(0)\nclients" in text
+    assert f"manual_seed({DRAW})" in text

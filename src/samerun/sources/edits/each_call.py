@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from samerun.editing.data_flow import find_behind
+from samerun.editing.data_flow import find_behind, find_given
 from samerun.editing.edit import Change, Edit, NoEdit, Opening, Unfaithful
 from samerun.editing.import_names import write_name
 from samerun.editing.names import is_main_guard
@@ -21,7 +21,7 @@ from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.runs.schema import WORKER, takes_tasks
-from samerun.sources.edits.seeds import is_seeded
+from samerun.sources.edits.seeds import find_argument, is_seeded
 
 CONSTANT = re.compile(
     r"(?:(?:, )?(?:seed|sampler)=)?(?:[\w.]+\(\)\.)?(?:[\w.]+\((?:seed=)?)?(?P<seed>0)"
@@ -77,7 +77,14 @@ def _require_new_draws(edit: Change, difference: Difference, code: Code) -> None
         return
     file = code.file(edit.path)
     site = file.site(file.line_of(edit.start))
-    again = next((each for each in functions if _comes_again(each, site, difference)), None)
+    again = next(
+        (
+            each
+            for each in functions
+            if _comes_again(each, site, difference) or _may_seed_alike(each, difference, code)
+        ),
+        None,
+    )
     if again is not None:
         raise Unfaithful(
             f"the script seeds by {again} alike again and again, and {site} would draw the same each "
@@ -134,6 +141,33 @@ def _comes_again(function: str, site: str, difference: Difference) -> bool:
                 return True
             met.add(key)
             since[row.process] += 1
+    return False
+
+
+def _may_seed_alike(function: str, difference: Difference, code: Code) -> bool:
+    """Whether a function that seeds with one number, and was called once, may be called again otherwise.
+
+    What ran more than once, the records tell of.
+    """
+    rows = [row for row in difference.a.rows("seed", function) if f".{WORKER}" not in row.process]
+    ran = Counter((row.process, row.call_site) for row in rows)
+    for site in {site for (_, site), count in ran.items() if count == 1 and site is not None}:
+        try:
+            file, calls = code.calls(site)
+        except NoEdit:
+            continue
+        for call in calls:
+            outer, seed = file.function(call), find_argument(call)
+            if outer is None or seed is None:
+                continue
+            given = (
+                [seed]
+                if isinstance(seed, ast.Constant)
+                else [node for _, node in find_given(code, (file, seed))]
+            )
+            alike = bool(given) and all(isinstance(node, ast.Constant) for node in given)
+            if alike and is_repeated(code, file, outer.body[0]):
+                return True
     return False
 
 

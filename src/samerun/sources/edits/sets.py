@@ -248,8 +248,12 @@ def _is_of_files(code: Code, place: Place) -> bool:
 
 
 def _is_cut(file: File, node: ast.expr) -> bool:
-    """Whether the list that is made of a set is cut in parts: the first of it are the test set."""
+    """Whether only the first of a set are taken, or its list is cut in parts: they are the test set."""
     made = file.parent(node)
+    if isinstance(made, ast.For):
+        return any(isinstance(item, ast.Break) for item in ast.walk(made))
+    if isinstance(made, ast.Call) and get_last_name(made) == "islice":
+        return True
     target = file.parent(made) if isinstance(made, ast.Call) and file.called(made) == "list" else None
     if isinstance(target, ast.Subscript):
         return isinstance(target.slice, ast.Slice)
