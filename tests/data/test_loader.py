@@ -578,6 +578,9 @@ def test_states_that_do_not_fit_change_nothing() -> None:
     untouched = other.state_dict()
     for bad, says in (
         ({k: v for k, v in state.items() if k != "order"}, "lacks order"),
+        (None, "is a NoneType, no dict"),
+        ({**state, "epoch": -1}, "has epoch -1, which is no count"),
+        ({**state, "batch": "x"}, "has batch 'x', which is no count"),
         ({**state, "schema": 99}, "schema 99, this one has 1"),
         ({**state, "seed": 6}, "seed 6, this one has 5"),
         ({**state, "name": "x"}, "name 'x'"),

@@ -261,9 +261,16 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         another seed, name, number of batches or sampler.
         """
         wanted = ("schema", "seed", "name", "batches", "shards", "epoch", "batch", "order", "held")
+        if not isinstance(state, Mapping):
+            raise StateError(
+                f"the loader's state is a {type(state).__name__}, no dict; was it saved by state_dict()?"
+            )
         lacking = [key for key in wanted if key not in state]
         if lacking:
             raise StateError(f"the loader's state lacks {', '.join(lacking)}; was it saved by state_dict()?")
+        odd = [key for key in ("epoch", "batch") if type(state[key]) is not int or state[key] < 0]
+        if odd:
+            raise StateError(f"the loader's state has {odd[0]} {state[odd[0]]!r}, which is no count")
         own = {
             "schema": _SCHEMA,
             "name": self.name,

@@ -59,7 +59,7 @@ def watch(loader: Any, epochs: int) -> list[list[Observation]]:
 
 def _walk_epoch(loader: DataLoader[Any], epoch: int) -> Iterator[Observation]:
     inner = getattr(loader.batch_sampler, "sampler", None)
-    for told in (loader, loader.sampler, loader.batch_sampler, inner):
+    for told in (loader, loader.sampler, loader.batch_sampler, inner, loader.dataset):
         if callable(getattr(told, "set_epoch", None)):
             told.set_epoch(epoch)  # type: ignore[union-attr]
     for batch in loader:
