@@ -72,6 +72,17 @@ def test_what_differs_in_a_process_that_another_started_is_later(process: str, o
     assert judge(Comparison("differs", Scope(("a", "b")), difference=found), first) == outcome
 
 
+@pytest.mark.parametrize(("inputs_equal", "outcome"), [(False, "still"), (True, "mended")])
+def test_what_a_worker_of_a_pool_makes_is_not_later_than_what_it_was_for(
+    inputs_equal: bool, outcome: str
+) -> None:
+    """A sum of what came back differed; the weights that a generator made before are another matter."""
+    made = Origin("aten.add.Tensor", None, None, "setup", inputs_equal, False, None, False, False)
+    first = Difference(step=0, phase="setup", what="operation", place=7, origin=made)
+    found = Difference(step=0, phase="data", what="input", place=2, process="rank0.ForkPoolWorker-1")
+    assert judge(Comparison("differs", Scope(("a", "b")), difference=found), first) == outcome
+
+
 @pytest.mark.parametrize(
     ("place", "shows", "outcome"),
     [(9, (0, "data"), "mended"), (5, (0, "data"), "still"), (9, (0, "forward"), "still"), (9, None, "still")],

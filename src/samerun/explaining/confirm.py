@@ -11,7 +11,7 @@ from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.delta_debugging import find_smallest
 from samerun.explaining.explain import explain
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.schema import PHASES
+from samerun.runs.schema import PHASES, takes_tasks
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources, in_folder
 from samerun.sources.evidence.rows import has_raced
@@ -92,6 +92,9 @@ def _is_later(found: Difference, original: Difference) -> bool:
     """Whether the runs diverge later now: in another step or phase, or at another record further on."""
     if original.kind in _FLOW and found.kind in _FLOW:
         return False  # how often a loop turns is another number each time: later says nothing
+    from_outside = original.origin is not None and not original.origin.inputs_equal
+    if from_outside and takes_tasks(found.process) and found.process.startswith(f"{original.process}."):
+        return False  # what a worker of a pool makes came back to whoever gave it the task
     if find_position(found) != find_position(original) and not _is_evaluation_apart(found, original):
         if _is_of_a_batch(original, found):
             return found.place > original.place
