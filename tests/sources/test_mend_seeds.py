@@ -804,6 +804,22 @@ def test_a_generator_that_a_dataclass_makes(tmp_path: Path) -> None:
     assert "+np.random.seed(0)" in lines
 
 
+def test_so_does_a_default_dict(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from collections import defaultdict
+        import numpy as np
+        streams = defaultdict(np.random.default_rng)
+        noise = streams["blur"].normal()
+        """,
+    )
+    row = equal("unseeded", "numpy-generator", program.at("noise = "))
+    lines = program.mended("numpy-generator", row).splitlines()
+    assert "+streams = defaultdict(lambda: np.random.default_rng(np.random.randint(2**31)))" in lines
+    assert "+np.random.seed(0)" in lines
+
+
 def test_so_is_one_of_pythons(tmp_path: Path) -> None:
     program = Program(
         tmp_path,
