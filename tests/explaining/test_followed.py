@@ -162,3 +162,14 @@ def test_each_source_is_listed_once_where_it_is_first(tmp_path: Path) -> None:
         ("clock", "train.py:1"),
         ("process-id", "train.py:2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "numbered"), [("queue.Queue.get", True), ("multiprocessing.connection.Connection.recv", True),
+                           ("concurrent.futures._base.as_completed", False)],
+)  # fmt: skip
+def test_what_a_queue_gives_is_to_be_numbered(name: str, numbered: bool, tmp_path: Path) -> None:
+    """Who takes from one has no DataLoader, and no pool."""
+    found = explain_origins([Node(make_place("builtins.int", name), 0.0, made=UNEQUAL)], str(tmp_path))
+    advice = found.evidence[0].advice
+    assert (advice is not None and "give each result its number" in advice) is numbered

@@ -70,35 +70,39 @@ def _explain(node: Node, folder: str) -> list[Evidence]:
             text = _describe(node)
             if place is not node.place:
                 text += f" at {node.place.site}, of what this line gave"
-            return [Evidence(source, Strength.STRONG, text, site) for source, site in found]
+            known = find_sources()
+            return [
+                Evidence(source, Strength.STRONG, text, site, known[source].advise(function))
+                for source, site, function in found
+            ]
     return []
 
 
-def _list_called(place: Place) -> list[tuple[str, str]]:
-    """The sources whose functions a statement calls, or through whose order it goes; each with its line.
+def _list_called(place: Place) -> list[tuple[str, str, str]]:
+    """The sources whose functions a statement calls, or through whose order it goes; with line and function.
 
     Generators come last: what is drawn in unequal states is known already, so here they were given a seed.
     """
     calls = [*place.calls, *((f"{kind}", place.line) for kind in place.loops if kind in _SETS)]
     return [
-        (id_, f"{place.file}:{line}")
+        (id_, f"{place.file}:{line}", name)
         for id_, source in sorted(find_sources().items(), key=lambda item: item[1].kind is Kind.RNG)
         for name, line in calls
         if source.gives is not None and source.gives.fullmatch(name)
     ]
 
 
-def _list_read(site: str, folder: str) -> list[tuple[str, str]]:
+def _list_read(site: str, folder: str) -> list[tuple[str, str, str]]:
     """The same by its text alone, for what is no call: an attribute, a variable of the environment."""
     text = read_line(site, folder)
     return [
-        (id_, site)
+        (id_, site, "")
         for id_, source in find_sources().items()
         if isinstance(source, World) and source.words.search(text)
     ]
 
 
-def _list_read_within(site: str, folder: str) -> list[tuple[str, str]]:
+def _list_read_within(site: str, folder: str) -> list[tuple[str, str, str]]:
     """The same of the functions of its file that a line calls: what they read, they may have got in parts."""
     at = parse_site(site)
     try:

@@ -231,6 +231,10 @@ class Source(ABC):
         """Whether it caused this first difference, and how one can tell."""
         return None
 
+    def advise(self, function: str) -> str | None:
+        """What to do where this function, by its qualified name, gave another value; None: `advice` holds."""
+        return None
+
     def is_plain_in(self, difference: Difference) -> bool:
         """Whether what `recognise` finds in a difference is plain without the operations before it."""
         return False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
+_QUEUE = re.compile(r"queue|\.(get|get_nowait|recv|recv_bytes)$", re.IGNORECASE)
 _SHARES = "give each rank its share by its number, the same in each run: parts[rank::world_size]"
 _WAITING = f"the tasks may wait for what the loop over their results does: {_NUMBERED}"
 _ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
@@ -70,6 +71,10 @@ class WorkerArrival(Source):
     def is_beyond_control(self, use: str) -> bool:
         """`wait`, and callbacks: who asks for what is ready cannot be given what is not."""
         return use not in completion_order.ORDERED
+
+    def advise(self, function: str) -> str | None:
+        """For a queue or a pipe that others fill."""
+        return _NUMBERED if _QUEUE.search(function) else None
 
     def observe(self, journal: Journal) -> Undo | None:
         """Keep what each DataLoader asks for, for `describe`; note who takes results as they are ready."""
