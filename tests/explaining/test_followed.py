@@ -33,6 +33,7 @@ def make_place(*names: str, line: int = 1, loops: tuple[str, ...] = ()) -> Place
         ("subprocess.check_output", "system-reads"),
         (".getoutput", "system-reads"),  # of IPython: `now = !date`
         ("queue.Queue.get", "worker-arrival"),
+        ("torch._C._distributed_c10d.pybind11_detail_function_record_v1.add", "worker-arrival"),
         ("concurrent.futures._base.as_completed", "worker-arrival"),
         ("multiprocessing.context.Process.is_alive", "worker-arrival"),
         ("multiprocessing.pool.Pool.imap_unordered", "worker-arrival"),

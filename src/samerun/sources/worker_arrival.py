@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
 _QUEUE = re.compile(r"queue|\.(get|get_nowait|recv|recv_bytes)$", re.IGNORECASE)
+_STORES = "torch._C._distributed_c10d."
 _SHARES = "give each rank its share by its number, the same in each run: parts[rank::world_size]"
 _WAITING = f"the tasks may wait for what the loop over their results does: {_NUMBERED}"
 _ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
@@ -39,6 +40,7 @@ class WorkerArrival(Source):
     gives = re.compile(
         r"(_?queue|concurrent|_?asyncio|select|selectors|zmq|_?multiprocessing|torch\.multiprocessing)\."
         r"(?!process\.current|.*Future\.done|pool\.Pool\.(map|starmap|imap|apply)$|.*ProcessPoolExecutor\.map).*"
+        r"|torch\._C\._distributed_c10d\..*\.(add|compare_set)"
         r"|\.(imap_unordered|as_completed|wait|get|get_nowait|recv|recv_bytes|result)|polars\..*\.(group_by|unique)"
     )
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
@@ -74,6 +76,8 @@ class WorkerArrival(Source):
 
     def advise(self, function: str) -> str | None:
         """For a queue or a pipe that others fill."""
+        if function.startswith(_STORES):
+            return _SHARES
         return _NUMBERED if _QUEUE.search(function) else None
 
     def observe(self, journal: Journal) -> Undo | None:
