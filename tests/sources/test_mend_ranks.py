@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from samerun.editing.edit import Opening, Unfaithful
+from samerun.editing.user_program import Code
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import patch
+from samerun.sources.edits.ranks import keep_ranks_apart
 
 from .mending import Program, differing, equal
 
@@ -304,3 +307,34 @@ def test_two_lines_of_each_rank_have_two_seeds(tmp_path: Path) -> None:
     text = patched(program, "numpy-generator", program.difference(*rows), "RANK")
     assert f"one = np.random.default_rng({RANK})" in text
     assert f"two = np.random.default_rng(1000 + {RANK})" in text
+
+
+TUNE = """
+    import subprocess, sys
+    for trial in range(int(sys.argv[1])):
+        subprocess.run([sys.executable, "train.py", str(trial)], check=True)
+"""
+
+
+STAGES = """
+    import subprocess, sys
+    for stage in ("prepare.py", "train.py"):
+        subprocess.run([sys.executable, stage], check=True)
+"""
+
+
+@pytest.mark.parametrize(("tune", "loop"), [(TUNE, True), (STAGES, False)])
+def test_a_script_that_another_one_starts_again_and_again_is_not_seeded_alike(
+    tmp_path: Path, tune: str, loop: bool
+) -> None:
+    """Here it was started once; the stages of a pipeline are one script each."""
+    program = Program(tmp_path, "import torch\nmodel = torch.nn.Linear(2, 2)\n", {"tune.py": tune})
+    difference = program.difference()
+    side = replace(difference.a, manifest={**difference.a.manifest, "command": ["python", "tune.py"]})
+    code = Code(tmp_path, ("python", "train.py"), {"train.py": ""})
+    edits = [Opening("torch.manual_seed", "(0)")]
+    if loop:
+        with pytest.raises(Unfaithful, match="starts this script several times"):
+            keep_ranks_apart(edits, replace(difference, a=side), code)
+    else:
+        assert keep_ranks_apart(edits, replace(difference, a=side), code) == edits

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from samerun.editing.edit import Change, Edit, Opening, Unfaithful
+from samerun.editing.edit import Change, Edit, NoEdit, Opening, Unfaithful
 from samerun.editing.edit_builders import insert_after
 from samerun.editing.import_names import write_name, write_rank
 from samerun.editing.names import collect_bound, is_main_guard, walk_imports
+from samerun.editing.run_counts import is_repeated
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.lineage import RANKS
@@ -28,6 +29,9 @@ _OF_ITS_OWN = re.compile(
 )
 # Of torch.multiprocessing, of a context, of concurrent.futures.
 _STARTING = frozenset(["spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor"])
+_RUNS_PROGRAM = frozenset(
+    [*(f"subprocess.{name}" for name in ("run", "Popen", "call", "check_call", "check_output")), "os.system"]
+)
 _TORCH = "torch.manual_seed"
 _BASE = 1000
 SEEDING = {  # → whose seed it is
@@ -49,7 +53,7 @@ def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
     if variable is not None:
         return list(_give_rank(edits, code, variable))
     if not _starts_processes(code):
-        _require_one_process(edits, difference)
+        _require_one_process(edits, difference, code)
         return edits
     meetings = _find_meetings(code)
     if not meetings:
@@ -91,18 +95,36 @@ def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
     return [(file, call) for file, call in calls if file.called(call).endswith("init_process_group")]
 
 
-def _require_one_process(edits: Sequence[Edit], difference: Difference) -> None:
+def _require_one_process(edits: Sequence[Edit], difference: Difference, code: Code) -> None:
     """A script that the command starts several times (members of an ensemble, a sweep) seeds each alike.
 
-    Raises Unfaithful where another process of it draws from the generator too, and does not seed it.
+    Raises Unfaithful where another process of it draws from the generator too, and does not seed it, and
+    where the script that starts it may start it again, with other arguments.
     """
     for edit in edits:
-        seeds = isinstance(edit, Opening) and edit.rest == "(0)" and edit.name in SEEDING
-        if seeds and isinstance(edit, Opening) and difference.a.beside.get(SEEDING[edit.name]):
+        if not isinstance(edit, Opening) or edit.rest != "(0)" or edit.name not in SEEDING:
+            continue
+        if difference.a.beside.get(SEEDING[edit.name]) or _may_start_again(difference, code):
             raise Unfaithful(
                 "the command starts this script several times, and all would draw the same numbers from it; "
                 f"seed it by a number that each is given: {edit.name}(number)"
             )
+
+
+def _may_start_again(difference: Difference, code: Code) -> bool:
+    """Whether another script of the user's, which the command starts, starts this one in a loop."""
+    words = [str(word) for word in difference.a.manifest.get("command") or ()]
+    started = next((word for word in words if word.endswith(".py")), None)
+    try:
+        if started is None or code.file(started) is code.main:
+            return False
+        name = code.main.path.rpartition("/")[2]
+        code = code.join_file(f"{started}:1")
+        file = code.file(started)
+    except NoEdit:
+        return False
+    calls = (call for call in file.every(ast.Call) if file.called(call) in _RUNS_PROGRAM)
+    return any(name in ast.unparse(call) and is_repeated(code, file, call) for call in calls)
 
 
 def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -> None:
