@@ -377,3 +377,10 @@ def test_where_the_general_advice_would_do_harm_the_reason_is_the_advice(tmp_pat
     assert made.complete(cause).advice == cause.advice
     said = replace(made, unfaithful=frozenset(["code"])).complete(cause)
     assert said.advice == made.cannot["code"] != cause.advice
+
+
+@pytest.mark.parametrize(("owner", "count"), [("optimizer", 1), ("model", 0)])
+def test_a_seed_where_a_training_may_go_on_has_its_price(tmp_path: Path, owner: str, count: int) -> None:
+    """Weights that somebody else has trained are where a training begins."""
+    text = f"import torch\n{owner}.load_state_dict(torch.load('last.pt'))\nnet = torch.nn.Linear(2, 2)\n"
+    assert len(causes(Program(tmp_path, text), "torch-cpu").costs) == count

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +26,13 @@ from samerun.sources.catalogue import find_sources
 from samerun.sources.code import digests_of
 from samerun.sources.edits.each_call import keep_calls_apart
 from samerun.sources.edits.outside_values import keep_given_seed
-from samerun.sources.edits.ranks import keep_ranks_apart
+from samerun.sources.edits.ranks import SEEDING, keep_ranks_apart
+
+_GOES_ON = re.compile(r"opt|sched|trainer|accelerator", re.IGNORECASE)
+_AGAIN = (
+    "a run that goes on from a checkpoint begins with these numbers again: keep the states of the generators "
+    "in the checkpoint, and put them back (samerun.state)"
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ def patch(
     have_edits = {source for source, some in edits.items() if some and source not in failed}
     left = {source: why for source, why in cannot.items() if source not in have_edits}
     sites = _locate_edits(first, edits, have_edits)
-    costs = _list_costs(edits, have_edits)
+    costs = _list_costs(edits, have_edits, first)
     return Patch(diff, files, left, sites=sites, costs=costs, unfaithful=frozenset(unfaithful & left.keys()))
 
 
@@ -151,10 +159,22 @@ def _explain_outside(site: str | None, folder: Path) -> str | None:
     )
 
 
-def _list_costs(edits: Mapping[str, Sequence[Edit]], sources: Collection[str]) -> tuple[str, ...]:
+def _list_costs(edits: Mapping[str, Sequence[Edit]], sources: Collection[str], code: Code) -> tuple[str, ...]:
     made = [edit for source, some in edits.items() if source in sources for edit in some]
-    priced = [edit for edit in made if not isinstance(edit, Opening) and edit.cost]
-    return tuple(dict.fromkeys(edit.cost for edit in priced))
+    costs = [edit.cost for edit in made if not isinstance(edit, Opening) and edit.cost]
+    seeds = any(isinstance(edit, Opening) and edit.name in SEEDING for edit in made)
+    return tuple(dict.fromkeys([*costs, *([_AGAIN] if seeds and _goes_on(code) else [])]))
+
+
+def _goes_on(code: Code) -> bool:
+    """Whether the code puts back the state of an optimizer, say, to go on from a checkpoint."""
+    calls = (call for file in code.files for call in file.every(ast.Call))
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("load_state_dict", "load_state")
+        and _GOES_ON.search(ast.unparse(call.func.value)) is not None
+        for call in calls
+    )
 
 
 def _locate_edits(
