@@ -5,10 +5,17 @@ Covers `distinct_seeds.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sources.mending import Program, differing, equal
+
+from samerun.editing.edit import Change
+from samerun.editing.user_program import Code
+from samerun.explaining.cause import Cause
+from samerun.explaining.distinct_seeds import give_distinct_seeds
+from samerun.explaining.patch import patch
 
 RANK = 'int(os.environ.get("RANK", 0))'
 TWO = """
@@ -33,8 +40,8 @@ def unseeded(program: Program, source: str, *marks: str) -> list:
 def test_two_lines_get_two_seeds(tmp_path: Path, made: str) -> None:
     source, with_seed = MADE[made]
     program = Program(tmp_path, TWO.format(made))
-    patch = program.patch(source, *unseeded(program, source, "one", "two"))
-    text = patch.files["train.py"]
+    made_patch = program.patch(source, *unseeded(program, source, "one", "two"))
+    text = made_patch.files["train.py"]
     first = "torch.manual_seed(0)" in text  # which is of the same kind
     assert f"one = {with_seed.format(first + 0)}" in text and f"two = {with_seed.format(first + 1)}" in text
 
@@ -116,3 +123,26 @@ def test_what_both_lines_had_in_common_they_have_on(tmp_path: Path) -> None:
     rows += [differing("seed", "np.random.default_rng", program.at(mark)) for mark in ("one", "two")]
     text = program.patch("process-id", *rows, site=program.at("one")).files["train.py"]
     assert text.count("default_rng(0)") == 2
+
+
+@pytest.mark.parametrize(("seeds", "base"), [("", 0), ("if rank == 0:\n    torch.manual_seed(1)\n", 1000)])
+def test_on_ranks_the_global_generator_counts_too(tmp_path: Path, seeds: str, base: int) -> None:
+    text = f"import os, torch\n{seeds}net = torch.nn.Linear(2, 2)\ng = torch.Generator()\ng.seed()\n"
+    program = Program(tmp_path, text)
+    difference = program.difference(*unseeded(program, "torch-cpu", "g.seed"))
+    side = replace(difference.a, variables={"RANK": "digest"})
+    made = patch([(replace(difference, a=side), Cause("torch-cpu", True, "", ""))], tmp_path)
+    assert made is not None
+    new = made.files["train.py"]
+    of_all = f"torch.manual_seed({base} + {RANK})" if base else f"torch.manual_seed({RANK})"
+    own = f"g.manual_seed({RANK})" if base else f"g.manual_seed(1000 + {RANK})"
+    assert of_all in new and own in new
+
+
+def test_the_name_of_an_argument_is_not_the_seed(tmp_path: Path) -> None:
+    change = Change("train.py", 0, 0, "env.reset(seed=seed)", given="seed")
+    program = Program(tmp_path, "import gymnasium\nother.reset(seed=seed)\n")
+    code = Code(tmp_path, ("python", "train.py"), {"train.py": ""})
+    assert program.files
+    apart = give_distinct_seeds({"numpy-generator": [change]}, code)
+    assert [edit.text for edit in apart["numpy-generator"]] == ["env.reset(seed=seed + 1)"]

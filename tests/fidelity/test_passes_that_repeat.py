@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
 import samerun
 from fidelity.loaders import ROWS, Noise, NoiseStream
@@ -236,6 +236,22 @@ def test_a_validation_that_is_put_back_changes_no_epoch(
             found.append(train(validates=validates))
     assert all(map(torch.equal, *found))
     assert not any(torch.equal(found[0][0], other) for other in found[0][1:])
+
+
+@pytest.mark.parametrize("by", ["generator", "epoch"])
+def test_two_loaders_of_one_data_set_draw_apart(by: str) -> None:
+    """Labelled and not: generators that are seeded alike, or one epoch, do not make their samples alike."""
+    with samerun.control(seed=0):
+        found = []
+        for size in (4, 8):
+            sampler = DistributedSampler(Noise(), num_replicas=1, rank=0)
+            sampler.set_epoch(1)
+            own: dict[str, Any] = {"sampler": sampler}
+            if by == "generator":
+                own = {"generator": torch.Generator().manual_seed(0), "shuffle": True}
+            rows = torch.cat(list(DataLoader(Noise(), size, **own)))
+            found.append({row.numpy().tobytes() for row in rows})
+    assert not found[0] & found[1]
 
 
 class ByEpoch:

@@ -378,7 +378,7 @@ def test_noise_drawn_once_for_an_epoch(how: str, words: str) -> None:
         assert_seed_sensitive(making(lambda seed: once_per_epoch(how, seed)))
 
 
-@pytest.mark.parametrize("kind", [Told, DataLoader])  # torch's own has no epoch, and the dataset is told it
+@pytest.mark.parametrize("kind", [Told, DataLoader])  # torch's own has no set_epoch, the dataset has
 @pytest.mark.parametrize("how", ["added each", "multiplied each"])
 def test_a_table_of_noise_for_each_sample_is_none(how: str, kind: Any) -> None:
     assert_seed_sensitive(making(lambda seed: once_per_epoch(how, seed, kind)))

@@ -20,6 +20,7 @@ from samerun.sources.edits.seeds import find_argument, is_seeding
 
 _OF_PROCESS = re.compile(r"\b(getp?pid|current_process|get_native_id|get_ident)\b")  # one for all its lines
 _RANK = re.compile(r'int\([\w.]+\("\w+", 0\)\)')
+_OF_RANK = "rank"  # stands for that, however the script has imported it
 _RANKS = 1000  # that there is room for between two numbers
 _SEQUENCES = ("default_rng", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _ALIKE = {"RandomState": "numpy.random.seed", "Random": "random.seed", "manual_seed": "torch.manual_seed"}
@@ -33,7 +34,9 @@ def give_distinct_seeds(edits: Mapping[str, Sequence[Edit]], code: Code) -> dict
     every = dict.fromkeys(edit for some in edits.values() for edit in some)
     for edit in every:
         if isinstance(edit, Opening) and edit.name in SEEDING:
-            taken.add(_name_kind(edit.name, edit.name.rpartition(".")[2]), "0")
+            of_rank = f"{edit.base} + {_OF_RANK}" if edit.base else _OF_RANK
+            kind = _name_kind(edit.name, edit.name.rpartition(".")[2])
+            taken.add(kind, "0" if edit.rank is None else of_rank)
     apart = {edit: _set_apart(edit, taken, code) if isinstance(edit, Change) else edit for edit in every}
     return {source: [apart[edit] for edit in some] for source, some in edits.items()}
 
@@ -52,7 +55,7 @@ class _Taken:
             self._named.update(_list_named(file))
 
     def add(self, kind: str, seed: str) -> None:
-        self._by_kind.setdefault(kind, set()).add(seed)
+        self._by_kind.setdefault(kind, set()).add(_RANK.sub(_OF_RANK, seed))
 
     def take(self, kind: str, seed: str) -> str:
         """A seed that no other generator of this kind has: this one, or one that is made of it."""
@@ -60,7 +63,7 @@ class _Taken:
         taken = set[str]().union(*(each for each in kinds if each))
         if not all(map(str.isdecimal, taken)):
             taken |= self._named
-        found = next(each for each in _list_alike(seed) if each not in taken)
+        found = next(each for each in _list_alike(seed) if _RANK.sub(_OF_RANK, each) not in taken)
         self.add(kind, found)
         return found
 
@@ -93,8 +96,8 @@ def _set_apart(edit: Change, taken: _Taken, code: Code) -> Change:
 def _find_seed(edit: Change) -> tuple[int, int] | None:
     """Where the seed is that an edit writes, if that is one for all that the line makes."""
     if edit.given:
-        start = edit.text.index(edit.given)
-        return start, start + len(edit.given)
+        start = edit.text.rfind(edit.given)  # the last one: `seed=seed`
+        return None if start < 0 else (start, start + len(edit.given))
     constant = CONSTANT.fullmatch(edit.text)
     if constant is not None:
         return constant.span("seed")

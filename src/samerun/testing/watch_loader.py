@@ -59,9 +59,9 @@ def watch(loader: Any, epochs: int) -> list[list[Observation]]:
 
 def _walk_epoch(loader: DataLoader[Any], epoch: int) -> Iterator[Observation]:
     inner = getattr(loader.batch_sampler, "sampler", None)
-    for told in (loader, loader.sampler, loader.batch_sampler, inner, loader.dataset):
-        if callable(getattr(told, "set_epoch", None)):
-            told.set_epoch(epoch)  # type: ignore[union-attr]
+    for each in (loader, loader.sampler, loader.batch_sampler, inner, loader.dataset):
+        if callable(getattr(each, "set_epoch", None)):
+            each.set_epoch(epoch)  # type: ignore[union-attr]
     for batch in loader:
         if not isinstance(batch, _Batch):
             raise UsageError(

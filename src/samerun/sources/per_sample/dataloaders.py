@@ -155,7 +155,7 @@ class _InForce:
 
     def _name_new(self, of: _Begin) -> Stream:
         here = of.share or 0
-        if of.epoch and not self._meet("epoch", here, of.epoch, of.kind):
+        if of.epoch and not self._meet("epoch", here, of.epoch):
             return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), of.epoch)
         first = Stream(self.seed, "worker", "pass", here, of.base_seed)
         before = self._meet("pass", here, of.base_seed, of.later, of.in_workers, of.kind)
@@ -325,7 +325,13 @@ def _name_iterable(iterator: Any, loader: Any, begun: BegunStates | None) -> Pas
 
 
 def _describe_kind(loader: Any) -> str:
-    """What a loader that is made anew in each epoch has in common with the one before."""
+    """What a loader that is made anew in each epoch has in common with the one before.
+
+    "" for all that have a generator of their own: two of them may be seeded alike, and are to draw apart; no
+    state that is put back makes them begin alike.
+    """
+    if getattr(loader, "generator", None) is not None:
+        return ""
     kinds = [
         type(getattr(loader, name, None)).__qualname__ for name in ("dataset", "sampler", "batch_sampler")
     ]
